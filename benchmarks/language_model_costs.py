@@ -17,9 +17,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import torch
 
@@ -27,8 +28,9 @@ from benchmarks.measuring import measurement, options_parser, versions_of
 from benchmarks.trl_throughput import RECIPE as ALTERNATING
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
+from trainers.engines import batching
 from trainers.learner import Learner
-from trainers.models import load_plain_config
+from trainers.models import load_plain_config, segments
 from trainers.recipes import Half
 from trainers.tracking import SilentProgress, complete_settings
 from trainers.training import prepare
@@ -43,7 +45,9 @@ _EXACT = "row by row, float32"
 _CHOOSING = {"engine": "choosing", "engine_options": {"never": ["help", "inventory"]}}
 _WRITING = {"engine": "transformers", "engine_options": {}}
 _DRAFTS = {"engine_options": {"draft_tokens": 12}}
+_AT_FIRST = "generation, passes as at first"
 PLAYING: Mapping[str, Mapping[str, Any]] = {
+    _AT_FIRST: _WRITING,
     "generation": _WRITING,
     "shared, 12 drafts": {**_WRITING, **_SHARED, **_DRAFTS},
     "copies": {**_WRITING, **_COPIES},
@@ -78,6 +82,16 @@ def _started(config: TrainConfig, **settings: Any) -> Any:
         learner.setup.rollouts.close()
         del learner
     gc.collect()
+
+
+@contextmanager
+def _passes_as_at_first() -> Any:
+    """Keys copied for every head that shares them, and padding up to 1,024 tokens a pass."""
+    with (
+        mock.patch.object(segments, "_foldable", lambda *_: False),
+        mock.patch.object(batching, "_WASTE_ON_CPU", batching._WASTE_ELSEWHERE),
+    ):
+        yield
 
 
 def _play(learner: Learner) -> tuple[RolloutBatch, dict[str, Any]]:
@@ -142,7 +156,8 @@ def measure(config: TrainConfig) -> dict[str, Any]:
     learning: dict[str, dict[str, Any]] = {}
     logprobs: dict[str, list[torch.Tensor]] = {}
     for name, settings in PLAYING.items():
-        with _started(config, **settings) as learner:
+        passes = _passes_as_at_first() if name == _AT_FIRST else nullcontext()
+        with passes, _started(config, **settings) as learner:
             batch, playing[name] = _play(learner)
     # All learn from what the last side has played.
     for name, settings in learning_sides(config).items():

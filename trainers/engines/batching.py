@@ -14,7 +14,7 @@ from trainers.base import Sampling
 from trainers.engines.types import Generation, Request
 
 Ints = npt.NDArray[np.int64]
-_WASTE = 1024
+_WASTE_ON_CPU, _WASTE_ELSEWHERE = 48, 1024
 """Most tokens of padding in a group of prompts: more would cost more than another pass does."""
 
 
@@ -101,13 +101,14 @@ def common_prefix(cached: Ints, prompt: Ints) -> int:
     return int(differing[0]) if len(differing) else most
 
 
-def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int) -> list[list[int]]:
+def chunks_by_length(rows: Iterable[int], lengths: Ints, most_tokens: int, device: torch.device) -> list[list[int]]:
     """Groups rows of similar length; ``most_tokens`` bounds rows times longest row, of a group of several rows."""
+    waste = _WASTE_ON_CPU if device.type == "cpu" else _WASTE_ELSEWHERE
     chunks: list[list[int]] = []
     total = 0
     for row in sorted(rows, key=lambda row: (lengths[row], row)):
         padded = (len(chunks[-1]) + 1) * lengths[row] if chunks else 0
-        if not chunks or padded > most_tokens or padded - total - lengths[row] > _WASTE:
+        if not chunks or padded > most_tokens or padded - total - lengths[row] > waste:
             # A group ends where one more row would make it too large, or would waste too much on padding.
             chunks.append([])
             total = 0

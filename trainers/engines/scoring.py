@@ -135,7 +135,7 @@ class ScoringEngine(TransformersEngine):
         inner = np.array([tree.inner for tree in trees])
         found = [np.zeros(0)] * len(trees)
         # Leaves need no pass of their own: their probability stands in the logits of the node before them.
-        for chunk in chunks_by_length(range(len(trees)), np.maximum(inner, 1), _MOST_NODES):
+        for chunk in chunks_by_length(range(len(trees)), np.maximum(inner, 1), _MOST_NODES, self.device):
             rows = np.array(chunk)
             later = self._tree_pass(rows, [trees[row] for row in chunk], lengths[rows]) if inner[rows].any() else None
             for i, row in enumerate(chunk):

@@ -207,7 +207,7 @@ class TransformersEngine:
         todo = [row for row, source in enumerate(original) if row == source]
         twins = [row for row, source in enumerate(original) if row != source]
         logits: torch.Tensor | None = None
-        for chunk in chunks_by_length(todo, new, self.prefill_tokens):
+        for chunk in chunks_by_length(todo, new, self.prefill_tokens, self.device):
             part = self._prefill_chunk(np.array(chunk), prompts, cached, new)
             logits = part.new_empty(len(prompts), part.shape[1]) if logits is None else logits
             logits[self._tensor(np.array(chunk))] = part

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from trainers.engines import Generation, Request, Sampling
-from trainers.engines.batching import draw, likely_tokens
+from trainers.engines.batching import chunks_by_length, draw, likely_tokens
 from trainers.engines.random import uniforms
 from trainers.engines.transformers import TransformersEngine
+from trainers.models import segments
 
 EOS = 1
 
@@ -68,6 +69,27 @@ def test_grouped_key_heads_and_eager_attention() -> None:
     assert_uncached(plain, said)
     model.set_attn_implementation("eager")
     assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling()))
+
+
+def test_grouped_key_heads_in_narrow_numbers() -> None:
+    draw = torch.Generator().manual_seed(3)
+    query, key, value = (torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9)))
+    mask = torch.rand(3, 1, 5, 9, generator=draw) < 0.7
+    mask[0, 0, 0] = False  # padding sees nothing, and must not spoil the rest
+    shared = [each.repeat_interleave(2, 1) for each in (key, value)]
+    expected = torch.nn.functional.scaled_dot_product_attention(query, *shared, attn_mask=mask).transpose(1, 2)
+    narrow = [each.bfloat16() for each in (query, key, value)]
+    found = segments._folded(*narrow, mask, scale=None, dropout_p=0.0)
+    assert found.isfinite().all()
+    seeing = mask[:, 0].any(-1)
+    assert (found.float() - expected)[seeing].abs().max() < 0.05
+
+
+def test_prompts_are_padded_little_on_a_processor() -> None:
+    lengths = np.array([413, 110, 45, 412, 44, 3, 47, 2])
+    chunks = chunks_by_length(range(8), lengths, 8192, torch.device("cpu"))
+    assert chunks == [[5, 7], [2, 4, 6], [1], [0, 3]]
+    assert len(chunks_by_length(range(8), lengths, 8192, torch.device("meta"))) == 2
 
 
 @pytest.mark.parametrize("family", ["Llama", "Qwen3"])
