@@ -88,7 +88,7 @@ def _started(config: TrainConfig, **settings: Any) -> Any:
 def _passes_as_at_first() -> Any:
     """Keys copied for every head that shares them, and padding up to 1,024 tokens a pass."""
     with (
-        mock.patch.object(segments, "_foldable", lambda *_: False),
+        mock.patch.object(segments, "_foldable", return_value=False),
         mock.patch.object(batching, "_WASTE_ON_CPU", batching._WASTE_ELSEWHERE),
     ):
         yield
