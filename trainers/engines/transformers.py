@@ -67,6 +67,7 @@ class TransformersEngine:
         if not self._float_mask:
             attend_by_segments(model)
         self._refresh = refresh or (lambda: None)
+        self._columns = 0
         self._forget()
 
     @property
@@ -80,7 +81,8 @@ class TransformersEngine:
         self._refresh()
 
     def _forget(self) -> None:
-        self._cache = ConversationCache()
+        # Conversations grow about as long as those before: room for that at once, which saves copies.
+        self._cache = ConversationCache(self._columns)
         self._drafts = Drafts(self.draft_tokens)
         self._known: dict[Hashable, Conversation] = {}
         # Whose each row of the cache is; None for a free one.
