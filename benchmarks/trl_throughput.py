@@ -7,8 +7,9 @@ A short GRPO run of ours plays episodes and updates on them; its rows are kept a
 many forward passes per step, the same model, optimiser and loss. Every rollout has an advantage that is not zero, so
 that neither side may leave a row out. Learning is everything between the end of the rollouts and the end of the
 optimiser's step: credit, padding, forward and backward passes, the step. A whole update has the playing, too; TRL's
-is given the rollouts of our first side. The first update of each side is left out. Times are by the clock: on an idle
-machine, since ``rollouts_ahead`` plays in a second process.
+is given the rollouts of our first side. In plain GRPO groups without differences teach nothing: a second table counts
+the tokens of the other groups alone, with such groups learned from and left out. The first update of each side is left
+out. Times are by the clock: on an idle machine, since ``rollouts_ahead`` plays in a second process.
 """
 
 from __future__ import annotations
@@ -60,20 +61,28 @@ OURS: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings of each side of ours; TRL updates on the rows of the first one."""
 
+GROUPS: Mapping[str, Mapping[str, Any]] = {
+    "skillc, all groups": {"method": "grpo"},
+    "skillc, groups without differences left out": {"method": "grpo", "redraw_groups": 2},
+}
+"""The same of plain GRPO; TRL updates on the rows of the first one, too."""
+
 Rows = list[TokenRow]
 
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of every update of a side, those of learning and of the whole, and the rows that it learned from."""
+    """Seconds of every update of a side, those of learning and of the whole, and what it learned from."""
 
     learning: Sequence[float]
     whole: Sequence[float]
     rows: Sequence[Rows]
+    teaching: Sequence[int]
+    """Tokens of the rows of groups whose members ended differently."""
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self, *, teaching: bool = False) -> dict[str, Any]:
         """Seconds without those of the first update, and tokens of rows per second: medians over the updates."""
-        tokens = [sum(row.length for row in update) for update in self.rows]
+        tokens = list(self.teaching) if teaching else [sum(row.length for row in update) for update in self.rows]
         found: dict[str, Any] = {"tokens": tokens[1:]}
         for name, seconds in (("learning", self.learning), ("whole", self.whole)):
             pairs = list(zip(tokens, seconds, strict=True))[1:]
@@ -84,29 +93,36 @@ class Timed:
 
 def our_updates(config: TrainConfig) -> Timed:
     """Runs our trainer."""
-    rows: list[Rows] = []
+    rows, teaching = list[Rows](), list[int]()
 
     def keep(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
         rows.append([row for trajectory in trajectories for row in trajectory.rows])
+        teaching.append(_teaching_tokens(trajectories))
         return {}
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        ours = config.with_(run=folder, resume="never", method=f"{__name__}:RECIPE")
-        learner, _ = prepare(ours, SilentProgress(), stack)
+        learner, _ = prepare(config.with_(run=folder, resume="never"), SilentProgress(), stack)
         learner.metrics = (*learner.metrics, keep)
         train(learner)
         records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
         learner.setup.rollouts.close()
     learning = [record["seconds_prepare"] + record["seconds_update"] for record in records]
     playing = [record["seconds_generate"] for record in records]
-    return Timed(learning, [sum(parts) for parts in zip(playing, learning, strict=True)], rows)
+    return Timed(learning, [sum(parts) for parts in zip(playing, learning, strict=True)], rows, teaching)
+
+
+def _teaching_tokens(trajectories: Sequence[Trajectory]) -> int:
+    ends: dict[int, set[bool]] = {}
+    for each in trajectories:
+        ends.setdefault(each.group, set()).add(each.episode.won)
+    return sum(row.length for each in trajectories if len(ends[each.group]) > 1 for row in each.rows)
 
 
 def trl_updates(config: TrainConfig, ours: Timed) -> Timed:
     """Runs a plain GRPOTrainer on the rows of our updates, which were played in as long as we took to play them."""
     learning = _trl_seconds(config, ours.rows)
     played = [whole - learned for whole, learned in zip(ours.whole, ours.learning, strict=True)]
-    return Timed(learning, [sum(parts) for parts in zip(played, learning, strict=True)], ours.rows)
+    return Timed(learning, [sum(parts) for parts in zip(played, learning, strict=True)], ours.rows, ours.teaching)
 
 
 def _trl_seconds(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
@@ -193,21 +209,29 @@ def _no_reward(**_: Any) -> list[float]:
     raise RuntimeError("Nothing is generated, and nothing scored.")
 
 
-def measure(config: TrainConfig) -> dict[str, Any]:
-    """Seconds and tokens per second of every side, and how many times TRL's throughput ours is."""
-    sides = {name: our_updates(config.with_(**settings)) for name, settings in OURS.items()}
-    sides["trl"] = trl_updates(config, sides["skillc"])
-    found = {name: side.figures() for name, side in sides.items()}
+def _beside_trl(
+    config: TrainConfig, ours: Mapping[str, Mapping[str, Any]], *, teaching: bool = False
+) -> dict[str, Any]:
+    sides = {name: our_updates(config.with_(**settings)) for name, settings in ours.items()}
+    sides["trl"] = trl_updates(config, next(iter(sides.values())))
+    found = {name: side.figures(teaching=teaching) for name, side in sides.items()}
     theirs = found["trl"]
     for side in found.values():
         for part in ("learning", "whole"):
-            side[part]["ratio"] = side[part]["tokens_per_second"] / theirs[part]["tokens_per_second"]
+            base = theirs[part]["tokens_per_second"]
+            side[part]["ratio"] = side[part]["tokens_per_second"] / base if base else None
+    return found
+
+
+def measure(config: TrainConfig) -> dict[str, Any]:
+    """Seconds and tokens per second of every side, and how many times TRL's throughput ours is."""
     return {
         "model": config.model,
         "env": config.env,
-        "rows": len(sides["trl"].rows[0]),
+        "rows": config.tasks_per_step * config.group_size,
         "passes": config.micro_batches,
-        "sides": found,
+        "sides": _beside_trl(config.with_(method=f"{__name__}:RECIPE"), OURS),
+        "groups": _beside_trl(config, GROUPS, teaching=True),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
         "threads": torch.get_num_threads(),
     }

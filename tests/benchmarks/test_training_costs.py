@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("trl", reason="needs the train extra")
 
 from benchmarks.language_model_costs import measure as measure_settings
-from benchmarks.trl_throughput import OURS, _padded
+from benchmarks.trl_throughput import GROUPS, OURS, _padded
 from benchmarks.trl_throughput import measure as measure_throughput
 from tests.trainers.toys import TOY_ID, toy_config
 from trainers.base import TokenRow
@@ -38,13 +38,18 @@ def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
         assert len(side["tokens"]) == len(side["learning"]["seconds"]) == 2
         assert 0 < side["whole"]["tokens_per_second"] < side["learning"]["tokens_per_second"]
     assert record["sides"]["trl"]["learning"]["ratio"] == 1.0
+    # TRL learns from the rows of the first side, of which the same teach.
+    assert set(record["groups"]) == {*GROUPS, "trl"}
+    assert record["groups"]["trl"]["tokens"] == record["groups"]["skillc, all groups"]["tokens"]
 
 
 def test_settings_are_measured_on_the_same_rollouts(toy_folder: Path):
     found = measure_settings(toy_config(toy_folder, max_reply_tokens=8, kl_coef=0.0, env_options={"turns": 2}))
     assert {side["episodes"] for side in found["playing"].values()} == {16}
     assert found["playing"]["choosing, shared, copies"]["own_tokens"] == 32
-    assert found["playing"]["generation"]["ratio"] == found["learning"]["row by row"]["ratio"] == 1.0
+    assert (
+        found["playing"]["generation, passes as at first"]["ratio"] == found["learning"]["row by row"]["ratio"] == 1.0
+    )
     assert found["rows"]["unique_tokens"] < found["rows"]["tokens"]
     worst = {name: side["logprob_differences"]["worst"] for name, side in found["learning"].items()}
     assert worst["row by row, float32"] == 0.0
