@@ -28,9 +28,8 @@ from benchmarks.measuring import measurement, options_parser, versions_of
 from benchmarks.trl_throughput import RECIPE as ALTERNATING
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
-from trainers.engines import batching
 from trainers.learner import Learner
-from trainers.models import load_plain_config, segments
+from trainers.models import load_plain_config
 from trainers.recipes import Half
 from trainers.tracking import SilentProgress, complete_settings
 from trainers.training import prepare
@@ -88,8 +87,8 @@ def _started(config: TrainConfig, **settings: Any) -> Any:
 def _passes_as_at_first() -> Any:
     """Keys copied for every head that shares them, and padding up to 1,024 tokens a pass."""
     with (
-        mock.patch.object(segments, "_foldable", return_value=False),
-        mock.patch.object(batching, "_WASTE_ON_CPU", batching._WASTE_ELSEWHERE),
+        mock.patch("trainers.models.segments._foldable", return_value=False),
+        mock.patch("trainers.engines.batching._WASTE_ON_CPU", 1024),
     ):
         yield
 

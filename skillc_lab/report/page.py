@@ -30,6 +30,7 @@ from skillc_lab.report.tables import (
     retirements,
     versus_table,
 )
+from trainers.tracking import playing_settings
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ def make_report(
 def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun] = ()) -> str:
     """Renders the page; every recorded text is escaped, every figure inlined; the page's own run is the first."""
     run, before, after = source.run, source.before.report, source.after.report
-    values: dict[str, Any] = {"config": source.config, "versions": source.versions}
+    config = source.config if run else playing_settings(source.config)
+    values: dict[str, Any] = {"config": config, "versions": source.versions}
     method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
     if after is not None:
         values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))

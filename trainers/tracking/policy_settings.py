@@ -41,6 +41,11 @@ def save_policy_settings(folder: Path, config: TrainConfig) -> None:
     write_json(folder / SETTINGS_FILE, {"version": 1, **parts})
 
 
+def playing_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of recorded settings those that an evaluation goes by."""
+    return {name: values[name] for name in ("model", "revision", "split", "seed", *_PARTS["playing"]) if name in values}
+
+
 def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     """What lies beside a policy's weights: by part ("playing", "learning"), settings by name; None if nothing does."""
     path = Path(named_folder(model, env) or model) / SETTINGS_FILE

@@ -25,6 +25,7 @@ from skillc_lab.report import (
     tables,
 )
 from skillc_lab.report.records import read_run
+from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
@@ -212,6 +213,16 @@ def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
     assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
     (tmp_path / "eval" / "report.json").unlink()
     assert make_report(tmp_path / "eval").figures == {}
+
+
+def test_an_evaluation_shows_the_settings_that_it_played_by(tmp_path: Path) -> None:
+    evaluate(tmp_path / "eval", 30)
+    settings = TrainConfig(model="somewhere", engine="choosing", learning_rate=1.5e-6).to_json()
+    (tmp_path / "eval" / "config.json").write_text(json.dumps(settings))
+    page = outline(make_report(tmp_path / "eval").page).text
+    assert "chooses among the possible commands" in page
+    assert '"engine": "choosing"' in page
+    assert "learning_rate" not in page
 
 
 def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
