@@ -12,7 +12,7 @@ from skillc_gym.errors import ConfigError
 from trainers.stats import wilson
 
 __all__ = ["Difficulty", "DifficultyRouter", "Trials", "fading_allocation", "gap_lower_bound", "signal_allocation"]
-__all__ += ["skill_needed"]
+__all__ += ["skill_needed", "value_allocation"]
 
 
 def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
@@ -43,6 +43,23 @@ def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: f
         )
     s1, s0 = (math.sqrt(p * (1.0 - p)) for p in (p_with, p_without))
     share = kappa * s1 / (kappa * s1 + s0) if s1 + s0 > 0.0 else kappa / (kappa + 1.0)
+    return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
+
+
+def value_allocation(p_with: float, p_without: float, group_size: int) -> int:
+    """``n+ = clip(G u / (u + v), 1, G - 1)``, rounded half up: ``u = p1 (1 - p0)``, ``v = sqrt(p0 (1 - p0))``.
+
+    ``u`` is how often a rollout with the skill gives an episode to imitate that the policy without it would not have
+    found, ``v`` how much a skill-free outcome varies, which is what its policy gradient has to go by. Rates lie in
+    [0, 1], and a group has at least 2 rollouts.
+    """
+    if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and group_size >= 2):
+        raise ConfigError(
+            "value_allocation needs rates in [0, 1] and at least 2 rollouts per group; got "
+            f"p_with={p_with}, p_without={p_without}, group_size={group_size}"
+        )
+    imitated, practised = p_with * (1.0 - p_without), math.sqrt(p_without * (1.0 - p_without))
+    share = imitated / (imitated + practised) if imitated + practised > 0.0 else 0.0
     return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
 
 

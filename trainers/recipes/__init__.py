@@ -18,6 +18,7 @@ from trainers.recipes.parts.allocation import (
     ByDifficulty,
     ByNeed,
     BySignal,
+    ByValue,
     Drawn,
     Half,
     Never,
@@ -36,8 +37,18 @@ from trainers.recipes.parts.rows import RowMaker, UpdateView, quoting_turns
 from trainers.recipes.recipe import ADDITIONS, ALLOCATIONS, SCHEMES, Recipe, add, current_name
 
 __all__ = ["ADDITIONS", "ALLOCATIONS", "RECIPES", "RECOMMENDED", "SCHEMES", "Allocation", "Allocator", "Always"]
-__all__ += ["ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ContrastAverage", "Credit", "Drawn", "Gating", "Half"]
-__all__ += ["Internalization", "Method", "Never", "NoCurriculum", "Paired", "Pruning", "Recipe", "RowMaker"]
+__all__ += [
+    "ByContrast",
+    "ByDifficulty",
+    "ByNeed",
+    "BySignal",
+    "ByValue",
+    "ContrastAverage",
+    "Credit",
+    "Drawn",
+    "Gating",
+]
+__all__ += ["Half", "Internalization", "Method", "Never", "NoCurriculum", "Paired", "Pruning", "Recipe", "RowMaker"]
 __all__ += ["SkillBudget", "UpdateView", "Whole", "get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")

@@ -17,7 +17,7 @@ from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
 from trainers.memory import FixedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, Never
+from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
@@ -157,11 +157,12 @@ ADDITIONS: Mapping[str, Addition] = {
     "entropy": lambda recipe: replace(recipe, losses=(*recipe.losses, EntropyBonus())),
     "baseline": _baseline,
     "allocation": lambda recipe: replace(recipe, allocation=BySignal()),
+    "value": lambda recipe: replace(recipe, allocation=ByValue()),
     "need": lambda recipe: replace(recipe, allocation=ByNeed()),
 }
 """By the names that follow a plus sign."""
 
-_ALLOCATIONS = ("allocation", "need")
+_ALLOCATIONS = ("allocation", "value", "need")
 _RENAMED_ADDITIONS: Mapping[str, str] = {"gate": "need"}
 
 

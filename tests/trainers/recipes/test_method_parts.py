@@ -23,11 +23,12 @@ from trainers.allocation import (
     gap_lower_bound,
     signal_allocation,
     skill_needed,
+    value_allocation,
 )
 from trainers.base import TokenRow
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal
+from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByValue
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.batches import TrainingRow
 from trainers.stats import wilson
@@ -50,6 +51,17 @@ def test_rollouts_go_where_the_outcome_varies():
     assert signal_allocation(0.5, 0.0, 8) == 7
     assert signal_allocation(1.0, 0.5, 8) == 1
     assert signal_allocation(1.0, 0.0, 8) == 4
+
+
+@given(RATE, RATE, st.integers(2, 16))
+def test_rollouts_see_the_skill_by_the_value_of_what_they_give(p1, p0, group):
+    got = value_allocation(p1, p0, group)
+    assert 1 <= got <= group - 1
+    imitated, practised = p1 * (1 - p0), math.sqrt(p0 * (1 - p0))
+    if imitated + practised > 1e-9:
+        assert abs(got - min(max(group * imitated / (imitated + practised), 1), group - 1)) <= 0.5 + 1e-9
+    assert value_allocation(1.0, 0.0, group) == group - 1
+    assert value_allocation(p1, 1.0, group) == 1
 
 
 @given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 20), st.integers(1, 20))
@@ -117,6 +129,17 @@ def test_the_skill_is_shown_where_it_is_needed_and_probed_first():
     for _ in range(12):
         allocator.observe(mixed(0, 0, 6, 8))
     assert allocator.n_plus("heat", 8) == 0
+
+
+def test_fewer_see_the_skill_as_its_value_fades():
+    allocator = ByValue().start(CURRICULUM)
+    assert allocator.n_plus("heat", 1) == 0
+    for _ in range(10):
+        allocator.observe(mixed(6, 7, 0, 1))
+    assert allocator.n_plus("heat", 8) == 6
+    for _ in range(40):
+        allocator.observe(mixed(4, 4, 4, 5))
+    assert allocator.n_plus("heat", 8) == 3
 
 
 def test_half_of_a_group_sees_the_skill_until_the_gap_has_closed():
@@ -196,7 +219,9 @@ def test_won_injected_episodes_are_relabelled():
     assert (row.row.prompt_ids, row.trajectory) == ([0], 0)
     assert row.weights == {"relabelling": pytest.approx(0.25 / (4 * 4))}
     assert RelabelledRows()(view(batch, own=[1, 2])) == []
-    assert RelabelledRows()(view(contrasted([e.episode for e in batch.trajectories], -0.2))) == []
+    closed = view(contrasted([e.episode for e in batch.trajectories], -0.2))
+    assert RelabelledRows()(closed) == []
+    assert len(RelabelledRows(by_contrast=False)(closed)) == 1
 
 
 def test_at_most_a_share_is_relabelled():

@@ -10,7 +10,14 @@ from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from trainers.advantages import RolloutBatch
 from trainers.advantages.group_baselines import usual_success
-from trainers.allocation import DifficultyRouter, Trials, fading_allocation, signal_allocation, skill_needed
+from trainers.allocation import (
+    DifficultyRouter,
+    Trials,
+    fading_allocation,
+    signal_allocation,
+    skill_needed,
+    value_allocation,
+)
 from trainers.base import Options
 
 
@@ -187,8 +194,28 @@ class BySignal(ByTrials):
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """More where the outcome varies more."""
-        p_with, p_without = ((each.wins + self.prior / 2) / (each.tries + self.prior) for each in (injected, plain))
-        return signal_allocation(p_with, p_without, group_size, self.kappa)
+        return signal_allocation(_rate(injected, self.prior), _rate(plain, self.prior), group_size, self.kappa)
+
+
+@dataclass(frozen=True)
+class ByValue(ByTrials):
+    """:func:`trainers.allocation.value_allocation` from each type's training rollouts: fewer as the gap closes."""
+
+    name: ClassVar[str] = "value"
+    memory: float = 0.9
+    """Weight of past rollouts per update, below 1."""
+    prior: float = 2.0
+    """Rollouts of each condition, half of them won, that stand for what is not known yet."""
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """More while there is what only the skill makes possible; none in a group of one."""
+        if group_size < 2:
+            return 0
+        return value_allocation(_rate(injected, self.prior), _rate(plain, self.prior), group_size)
+
+
+def _rate(trials: Trials, prior: float) -> float:
+    return (trials.wins + prior / 2) / (trials.tries + prior)
 
 
 @dataclass(frozen=True)
@@ -299,4 +326,4 @@ class _DifficultyAllocator(Allocator):
         self._router.load_state_dict(state)
 
 
-ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never, BySignal, ByNeed, ByContrast, ByDifficulty)
+ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never, BySignal, ByValue, ByNeed, ByContrast, ByDifficulty)

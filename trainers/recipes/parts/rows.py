@@ -157,6 +157,8 @@ class RelabelledRows(ImitatedRows):
     """Largest number of relabelled episodes, as a share of the update's."""
     discounted: bool = True
     """Whether an episode weighs less, the more often its task is won without the skill."""
+    by_contrast: bool = True
+    """Whether an episode weighs less as its type's contrast closes."""
 
     @property
     def most_rows(self) -> float:
@@ -172,9 +174,8 @@ class RelabelledRows(ImitatedRows):
     def weights(self, update: UpdateView) -> FloatArray:
         """Weight of every rollout of the update, float64[N]; the same on all processes."""
         batch = update.batch
-        weights = relabelling_weights(
-            batch.success, batch.task, batch.condition, batch.signals.contrast, discounted=self.discounted
-        )
+        contrast = batch.signals.contrast if self.by_contrast else np.ones(len(batch.trajectories))
+        weights = relabelling_weights(batch.success, batch.task, batch.condition, contrast, discounted=self.discounted)
         order = np.argsort(-weights, kind="stable")
         weights[order[int(self.most * len(weights)) :]] = 0.0
         return weights
