@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -157,7 +158,8 @@ def draw_night(record: Mapping[str, Any], path: Path) -> None:
     with canvas(path, 9.6, 4.4) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.5, 1], sharey=True)
         for method, found in record["methods"].items():
-            courses = [[each["success_without"] for each in run["updates"]] for run in found["runs"]]
+            # A method that shows the skill to every rollout has no course here.
+            courses = [[_or_nan(each["success_without"]) for each in run["updates"]] for run in found["runs"]]
             _draw_lines(left, range(1, len(courses[0]) + 1), courses, styles[method], marker=None)
             for arm, dashes in (("with", "--"), ("without", "-")):
                 for run in found["runs"]:
@@ -171,6 +173,10 @@ def draw_night(record: Mapping[str, Any], path: Path) -> None:
         right.set_xlim(-0.15, 1.15)
         title(left, "Rollouts without the skill in training", "share that succeeds; thin: seeds, bold: their mean")
         title(right, "On unseen houses", "a line per seed; dashed: with the skill")
+
+
+def _or_nan(rate: float | None) -> float:
+    return math.nan if rate is None else rate
 
 
 def _each_rate(rates: Mapping[str, float]) -> str:
