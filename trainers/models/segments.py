@@ -116,9 +116,10 @@ def _folded(
     rows, heads, tokens, width = query.shape
     sharing = heads // key.shape[1]
     asking = query.reshape(rows, heads // sharing, sharing * tokens, width)
-    # A processor's kernel of SDPA takes twice as long as its products of matrices where numbers are narrow.
-    narrow = query.device.type == "cpu" and query.dtype != torch.float32
-    attend = _by_products if narrow and not options["dropout_p"] else scaled_dot_product_attention
+    # A processor's kernel of SDPA takes twice as long as its products of matrices where numbers are narrow. With
+    # gradients the kernel stays: it keeps no scores.
+    narrow = query.device.type == "cpu" and query.element_size() < 4 and mask.dtype == torch.bool
+    attend = _by_products if narrow and not query.requires_grad else scaled_dot_product_attention
     seen = attend(asking, key, value, attn_mask=mask.repeat(1, 1, sharing, 1), **options)
     return seen.view(rows, heads, tokens, -1).transpose(1, 2).contiguous()
 

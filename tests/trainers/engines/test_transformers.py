@@ -83,6 +83,22 @@ def test_grouped_key_heads_in_narrow_numbers() -> None:
     assert found.isfinite().all()
     seeing = mask[:, 0].any(-1)
     assert (found.float() - expected)[seeing].abs().max() < 0.05
+    # Other masks and gradients go through the kernel, which takes both.
+    narrow[0].requires_grad_()
+    learned = segments._folded(*narrow, mask | ~seeing[:, None, :, None], scale=None, dropout_p=0.0)
+    assert "scaled_dot_product" in _names(learned.grad_fn)
+    weighed = torch.zeros(mask.shape, dtype=torch.bfloat16).masked_fill_(~mask, -100.0)
+    again = segments._folded(*[each.detach() for each in narrow], weighed, scale=None, dropout_p=0.0)
+    assert (again.float() - expected)[seeing].abs().max() < 0.05
+
+
+def _names(node: Any) -> str:
+    """Names of a gradient's functions, from a result to its first argument."""
+    names = []
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    return " ".join(names).replace("ScaledDotProduct", "scaled_dot_product")
 
 
 def test_prompts_are_padded_little_on_a_processor() -> None:
