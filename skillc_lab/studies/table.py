@@ -13,7 +13,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
 from skillc_lab.tables import ACTED, Table, acted_cell, points, rate
-from trainers.stats import Difference, MeanEstimate, Verdict, holm
+from trainers.stats import Difference, MeanEstimate, Verdict, holm, sign_flip_p
 
 _TARGET = 0.6
 
@@ -157,6 +157,14 @@ def _said(against: BaselineComparison | None) -> str:
     return f"{_points(against.difference)}: {against.verdict}" if against else "(baseline)"
 
 
+def _ahead(against: BaselineComparison | None) -> str:
+    """How many seeds are ahead of the baseline's, and how often changes of signs put as many points between them."""
+    if against is None or against.difference.seeds < 2:
+        return ""
+    found = against.difference
+    return f"{found.seeds_ahead} of {found.seeds}, p {sign_flip_p(found.by_seed):.3f}"
+
+
 def _mean(value: Callable[[CellResult], float]) -> Callable[[MethodRow], str]:
     return lambda row: f"{row.mean(value):,.0f}"
 
@@ -168,6 +176,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("against the baseline", lambda row: _said(row.area_against)),
     Column("without skill", lambda row: _rate(row.without), lambda before: f"{100 * before.without:.1f}"),
     Column("against the baseline", lambda row: _said(row.against)),
+    Column("seeds ahead, by signs", lambda row: _ahead(row.against)),
     Column("with skill", lambda row: _rate(row.with_skill), lambda before: f"{100 * before.with_skill:.1f}"),
     Column("with, change", lambda row: _points(row.changes["with"]) if row.changes else ""),
     Column("mean over environment steps", lambda row: _rate(row.area_by_steps)),
@@ -177,7 +186,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("prompt tokens per update", _mean(lambda cell: cell.usage.prompt_tokens / max(cell.usage.updates, 1))),
     Column("s per update", lambda row: f"{median(cell.usage.seconds_per_update for cell in row.cells):.2f}"),
 )
-"""What the table says of a method: percent and points with 95 % intervals over seeds and tasks."""
+"""What the table says of a method: percent and points with 95 % intervals over seeds and tasks; p-values by signs."""
 
 
 def _good(name: str, row: MethodRow) -> str:

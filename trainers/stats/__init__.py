@@ -1,6 +1,6 @@
 """Statistics of what is reported: intervals of rates, means over seeds and tasks, differences and their tests."""
 
-from trainers.stats.differences import MARGIN, Difference, Verdict, holm, mean_difference
+from trainers.stats.differences import MARGIN, Difference, Verdict, holm, mean_difference, sign_flip_p
 from trainers.stats.intervals import (
     Interval,
     MeanEstimate,
@@ -15,7 +15,7 @@ from trainers.stats.intervals import (
     wilson,
 )
 
-__all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference"]
+__all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference", "sign_flip_p"]
 __all__ += ["Interval", "bootstrap_mean", "detectable_difference", "paired_difference", "wilson"]
 __all__ += ["MeanEstimate", "mean_over_seeds", "mean_over_seeds_and_tasks", "t_p_value", "t_quantile"]
 __all__ += ["variance_of_mean"]

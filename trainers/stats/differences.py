@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Literal
 
+import numpy as np
+
 from trainers.stats.intervals import Interval, mean_over_seeds, t_p_value, t_quantile, variance_of_mean
 
 Verdict = Literal["better", "worse", "equivalent", "no significant difference", "one seed", "fewer seeds"]
@@ -20,7 +22,8 @@ class Difference:
     """A method's success after training minus another's, or minus that of the starting point.
 
     The ``mean`` is over seeds and tasks, ``error`` its standard error (0 where nothing varied) with that ``freedom``.
-    Student's intervals over the seeds' or the tasks' means alone (what the panel leaves open) are None with one seed.
+    Student's intervals over the seeds' or the tasks' means alone (what the panel leaves open) are None with one seed;
+    ``by_seed`` are the seeds' own differences.
     """
 
     mean: float
@@ -29,6 +32,7 @@ class Difference:
     seeds: int
     over_seeds: Interval | None = None
     over_tasks: Interval | None = None
+    by_seed: tuple[float, ...] = ()
 
     @property
     def interval(self) -> Interval | None:
@@ -44,6 +48,11 @@ class Difference:
     def p_value(self) -> float:
         """Of no difference, two-sided; 1 where nothing varied."""
         return t_p_value(abs(self.mean) / self.error, self.freedom) if self.error else 1.0
+
+    @property
+    def seeds_ahead(self) -> int:
+        """In how many seeds the first of the two did better."""
+        return sum(value > 0 for value in self.by_seed)
 
     def equivalence_p(self, margin: float = MARGIN) -> float:
         """Of a difference of at least the margin: the larger of two one-sided tests; 1 where nothing varied."""
@@ -95,7 +104,7 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)
     if total == 0.0:
-        return Difference(fmean(by_seed), 0.0, 1, len(pairs))
+        return Difference(fmean(by_seed), 0.0, 1, len(pairs), by_seed=tuple(by_seed))
     return Difference(
         mean=fmean(by_seed),
         error=math.sqrt(total),
@@ -103,7 +112,24 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
         seeds=len(pairs),
         over_seeds=mean_over_seeds(by_seed).interval,
         over_tasks=mean_over_seeds([fmean(column) for column in zip(*table, strict=True)]).interval,
+        by_seed=tuple(by_seed),
     )
+
+
+def sign_flip_p(differences: Sequence[float]) -> float:
+    """Two-sided p-value of no difference from the seeds' differences, by all changes of their signs (Fisher 1935).
+
+    It asks for no bell curve, which runs of which some take off and some do not never give. With n seeds it is at least
+    2 / 2^n. For more than 20 seeds it is Student's, which then holds well enough.
+    """
+    values = np.abs(differences)
+    if len(values) > 20:
+        error = float(np.std(differences, ddof=1)) / math.sqrt(len(values))
+        return t_p_value(abs(fmean(differences)) / error, len(values) - 1) if error else 1.0
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return float(np.mean(np.abs(sums) >= abs(sum(differences)) - 1e-9))
 
 
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from trainers.stats import (
     mean_difference,
     mean_over_seeds,
     paired_difference,
+    sign_flip_p,
     t_p_value,
     t_quantile,
     variance_of_mean,
@@ -198,3 +199,29 @@ def test_the_detectable_difference_agrees_with_the_formula() -> None:
 @given(st.integers(1, 1_000), st.floats(0, 1))
 def test_more_tasks_detect_smaller_differences(n: int, disagreeing: float) -> None:
     assert 0 < detectable_difference(2 * n, disagreeing) <= detectable_difference(n, disagreeing) <= 1
+
+
+def test_signs_agree_with_counting_by_hand() -> None:
+    # Of the eight changes of signs of (3, 2, -1), those that reach 4 in size are the differences themselves, +3 +2 +1,
+    # and the mirror images of both.
+    assert sign_flip_p([3.0, 2.0, -1.0]) == 4 / 8
+    assert sign_flip_p([0.1] * 10) == 2 / 2**10
+    assert sign_flip_p([0.0] * 4) == 1.0
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=9))
+def test_signs_know_no_order_direction_or_scale(values: list[float]) -> None:
+    found = sign_flip_p(values)
+    assert 2 / 2 ** len(values) <= found <= 1
+    assert sign_flip_p(sorted(values)) == sign_flip_p([-value for value in values]) == found
+
+
+def test_signs_hold_their_level_where_one_run_in_five_takes_off() -> None:
+    rng = np.random.default_rng(0)
+    p_values = [sign_flip_p(first - second) for first, second in rng.choice([0.1, 0.7], (500, 2, 8), p=[0.8, 0.2])]
+    assert np.mean(np.array(p_values) < 0.05) < 0.05
+
+
+def test_many_seeds_are_judged_by_students_t() -> None:
+    values = [0.1, 0.2, -0.05] * 7
+    assert sign_flip_p(values) == pytest.approx(sign_flip_p(values[:20]), abs=0.01)
