@@ -158,7 +158,7 @@ def _said(against: BaselineComparison | None) -> str:
 
 
 def _ahead(against: BaselineComparison | None) -> str:
-    """How many seeds are ahead of the baseline's, and how often changes of signs put as many points between them."""
+    """How many seeds are ahead of the baseline's, with the p-value of the sign-flip test."""
     if against is None or against.difference.seeds < 2:
         return ""
     found = against.difference
@@ -176,7 +176,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("against the baseline", lambda row: _said(row.area_against)),
     Column("without skill", lambda row: _rate(row.without), lambda before: f"{100 * before.without:.1f}"),
     Column("against the baseline", lambda row: _said(row.against)),
-    Column("seeds ahead, by signs", lambda row: _ahead(row.against)),
+    Column("seeds ahead, sign-flip test", lambda row: _ahead(row.against)),
     Column("with skill", lambda row: _rate(row.with_skill), lambda before: f"{100 * before.with_skill:.1f}"),
     Column("with, change", lambda row: _points(row.changes["with"]) if row.changes else ""),
     Column("mean over environment steps", lambda row: _rate(row.area_by_steps)),
@@ -186,7 +186,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("prompt tokens per update", _mean(lambda cell: cell.usage.prompt_tokens / max(cell.usage.updates, 1))),
     Column("s per update", lambda row: f"{median(cell.usage.seconds_per_update for cell in row.cells):.2f}"),
 )
-"""What the table says of a method: percent and points with 95 % intervals over seeds and tasks; p-values by signs."""
+"""What the table says of a method: percent and points with 95 % intervals over seeds and tasks; sign-flip p-values."""
 
 
 def _good(name: str, row: MethodRow) -> str:
