@@ -1,9 +1,10 @@
 """Attention over a tree of tokens, in memory that grows with its tokens and not with their square.
 
-Rows that begin alike are one tree, laid out in one sequence: each row's own part is a segment of it, and looks at the
-keys and values on its path, gathered from the segments before it, and at itself. A mask over all pairs of tokens would
-be quadratic, and keep away the kernels that take none. Here a segment's scores are plain products, thrown away after
-use and made again for the gradient, as flash attention does (Dao et al., arXiv 2205.14135), segment for block.
+Rows that begin alike are one tree, laid out in one sequence: each row's own part is a segment of it (on a processor
+several, if it is long), and looks at the keys and values on its path, gathered from the segments before it, and at
+itself. A mask over all pairs of tokens would be quadratic, and keep away the kernels that take none. Here a segment's
+scores are plain products, thrown away after use and made again for the gradient, as flash attention does (Dao et al.,
+arXiv 2205.14135), segment for block.
 
 Without segments it is SDPA. Where heads share keys (grouped queries) and a mask is given, SDPA wants the keys once for
 each head, and a cache of conversations would be copied at every pass: here the queries of such heads go in as further
@@ -27,6 +28,8 @@ from skillc_gym.errors import ConfigError
 
 SEGMENTS = "skillc_segments"
 """The name of this attention in a model's configuration; without segments it is SDPA."""
+_LONGEST = 128
+"""Tokens of a segment on a processor: few scores above the diagonal are made for nothing, and they fit its cache."""
 _Ints = npt.NDArray[np.int64]
 
 
@@ -43,6 +46,8 @@ class Segment:
 def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
     """Cuts a tree into segments, by the place of each token's parent, which stands before it; -1 for a root."""
     starts = [0, *(1 + np.flatnonzero(parents[1:] != np.arange(len(parents) - 1))).tolist()]
+    if device.type == "cpu":
+        starts = [cut for start, end in pairwise([*starts, len(parents)]) for cut in range(start, end, _LONGEST)]
     paths: list[_Ints] = []
     for start, end in pairwise([*starts, len(parents)]):
         above = int(parents[start])
@@ -190,10 +195,11 @@ def _probabilities(
     """What each of a segment's tokens sees of its path, shape (k, h x tokens, keys)."""
     own, path = segment.end - segment.start, segment.path
     asking = queries[:, :, segment.start : segment.end]
-    scores = (asking.flatten(1, 2) @ keys.index_select(1, path).mT).float() * scale
+    scores = (asking.flatten(1, 2) @ keys.index_select(1, path).mT).float().mul_(scale)
     # A token sees what stands before it on the path: of its own segment the lower triangle, and all before that.
+    first = len(path) - own if window is None else 0
     place = torch.arange(len(path) - own, len(path), device=keys.device)[:, None]
-    other = torch.arange(len(path), device=keys.device)
+    other = torch.arange(first, len(path), device=keys.device)
     hidden = other > place if window is None else (other > place) | (other <= place - window)
-    scores.view(*asking.shape[:3], len(path)).masked_fill_(hidden, -torch.inf)
+    scores.view(*asking.shape[:3], len(path))[..., first:].masked_fill_(hidden, -torch.inf)
     return scores.softmax(-1).to(queries.dtype)

@@ -14,6 +14,7 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
+from trainers.models import segments
 from trainers.models.segments import segments_of
 from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize, build_model, build_tokenizer
@@ -168,7 +169,11 @@ def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
 
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("options", [{}, {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}])
-def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(alike, options, checkpointing):
+@pytest.mark.parametrize("longest", [128, 3])
+def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(
+    alike, options, checkpointing, longest, monkeypatch
+):
+    monkeypatch.setattr(segments, "_LONGEST", longest)
     model = make_model(30, hidden_size=16, intermediate_size=24, **options).train()
     apart = with_gradient(model, alike, share=False)
     if checkpointing:
@@ -202,6 +207,12 @@ def test_segments_lie_on_the_way_to_their_tokens():
         (4, 6, [0, 1, 4, 5]),
         (6, 8, [0, 1, 2, 6, 7]),
     ]
+
+
+def test_long_segments_are_cut_on_a_processor():
+    found = segments_of(np.arange(-1, 299), torch.device("cpu"))
+    assert [(each.start, each.end) for each in found] == [(0, 128), (128, 256), (256, 300)]
+    assert [each.path.tolist() for each in found] == [list(range(each.end)) for each in found]
 
 
 def test_attention_that_segments_do_not_know_is_refused(alike):
