@@ -44,6 +44,7 @@ class Scale:
     cloning_batches: int = 200
     tasks_per_step: int = 16
     group_size: int = 8
+    panel_per_type: int = 8
     generator: Mapping[str, Any] = field(default_factory=lambda: dict(warm_started("alfworld")[1].generator))
 
 
@@ -139,7 +140,7 @@ def _training(options: GpuCheckOptions, scale: Scale) -> TrainConfig:
         learning_rate=5e-5,
         kl_coef=0.01,
         validate_every=max(1, options.steps // 2),
-        panel_per_type=8,
+        panel_per_type=scale.panel_per_type,
         engine=options.engine,
         run=str(options.out / "run"),
         resume="never",

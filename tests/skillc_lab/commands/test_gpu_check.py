@@ -38,6 +38,7 @@ SMALL = Scale(
     cloning_batches=2,
     tasks_per_step=2,
     group_size=2,
+    panel_per_type=1,
 )
 
 
