@@ -1,0 +1,161 @@
+"""Whether the tests notice a fault: changes one place of the code at a time, and runs the tests of its room.
+
+``python -m benchmarks.mutants --count 200`` draws places by a seed, changes each (a comparison, an operator, a
+condition, a number, a truth value), runs the quick tests that mirror its folder until one fails, and counts. It works
+in a copy of the tree, so that nothing here is touched; ``--tree`` names another one, such as an older revision's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import measurement, options_parser
+from trainers.stats import wilson
+
+PACKAGES = ("skillc_gym", "trainers")
+_COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+_COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult
+}  # fmt: skip
+_PATIENCE = 300.0
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed place; ``node`` is its number in the walk over its file's syntax tree."""
+
+    file: str
+    line: int
+    node: int
+    change: str
+
+
+def changed(node: ast.AST) -> ast.AST | None:
+    """A copy of a node that means something else; None where nothing is changed."""
+    found = deepcopy(node)
+    match found:
+        case ast.Compare(ops=[op, *rest]) if type(op) in _COMPARED:
+            found.ops = [_COMPARED[type(op)](), *rest]
+        case ast.BinOp(op=op) if type(op) in _COMPUTED:
+            found.op = _COMPUTED[type(op)]()
+        case ast.BoolOp(op=op):
+            found.op = ast.Or() if isinstance(op, ast.And) else ast.And()
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            found.test = ast.UnaryOp(ast.Not(), test)
+        case ast.Constant(value=bool(value)):
+            found.value = not value
+        case ast.Constant(value=int(value) | float(value)):
+            found.value = value + 1
+        case _:
+            return None
+    return found
+
+
+def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
+    """All places of a file that can be changed; annotations and what only types are not among them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {id(node) for outer in ast.walk(tree) for part in _untold(outer) for node in ast.walk(part)}
+    for number, node in enumerate(ast.walk(tree)):
+        if id(node) not in skipped and changed(node) is not None:
+            yield Mutant(str(path.relative_to(root)), getattr(node, "lineno", 0), number, type(node).__name__)
+
+
+def _untold(node: ast.AST) -> list[ast.AST]:
+    """Parts that are never executed, or whose change is none: annotations, and the line that asks for type checkers."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        return [node]
+    kept = (getattr(node, name, None) for name in ("annotation", "returns"))
+    return [part for part in kept if isinstance(part, ast.AST)]
+
+
+def mirrors_of(root: Path, file: str) -> list[str]:
+    """The tests that mirror a file, one after the other: those of its name, then the nearest folder's."""
+    path = Path("tests", file).with_suffix("")
+    named = [str(found.relative_to(root)) for found in root.glob(f"{path.parent}/test_{path.name}.py")]
+    nearest = next(folder for folder in (path, *path.parents) if any((root / folder).rglob("test_*.py")))
+    # The whole of a package is not the mirror of one of its files.
+    return named if named and len(nearest.parts) < 3 else [*named, str(nearest)]
+
+
+def survives(root: Path, mutant: Mutant) -> bool:
+    """Changes the place, runs its tests, and puts the file back."""
+    path = root / mutant.file
+    before = path.read_text(encoding="utf-8")
+    tree = ast.parse(before)
+    target = list(ast.walk(tree))[mutant.node]
+    new = changed(target)
+    assert new is not None
+    vars(target).update(vars(new))
+    path.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+    try:
+        return all(_passes(root, tests) for tests in mirrors_of(root, mutant.file))
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def _passes(root: Path, tests: str) -> bool:
+    command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", tests]
+    # An editable install would find the code that is not changed.
+    environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False, timeout=_PATIENCE)
+        return done.returncode in (0, 5)  # 5: no test
+    return False
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Draws the mutants and runs their tests, in as many copies of the tree as there are workers."""
+    root = options.tree.resolve()
+    files = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py"))
+    drawn = random.Random(options.seed).sample(
+        [each for path in files for each in mutants_of(root, path)], options.count
+    )
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.workers) as pool:
+        copies = [Path(folder, str(number)) for number in range(options.workers)]
+        for copy in copies:
+            shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git", ".venv", "build", "runs", "*.egg-info"))
+        shares = [drawn[number :: options.workers] for number in range(options.workers)]
+        alive = [found for own in pool.map(_alive, copies, shares) for found in own]
+    killed = len(drawn) - len(alive)
+    return {
+        "mutants": len(drawn),
+        "killed": killed,
+        "interval": wilson(killed, len(drawn)).to_json(),
+        "seed": options.seed,
+        "alive": [asdict(mutant) for mutant in alive],
+    }
+
+
+def _alive(copy: Path, mutants: Sequence[Mutant]) -> list[Mutant]:
+    return [mutant for mutant in mutants if survives(copy, mutant)]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the sample."""
+    parser = options_parser(__doc__)
+    parser.add_argument("--tree", type=Path, default=Path.cwd(), help="the checkout (default: this folder)")
+    parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    return measurement(parser, measure, words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
