@@ -3,6 +3,7 @@
 from trainers.memory.bank import Entry, SkillBank
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import (
+    DistractedLibrary,
     FixedLibrary,
     GuidedLibrary,
     Memory,
@@ -20,5 +21,13 @@ __all__ = ["BankMemory", "BankOptions"]
 __all__ += ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
 __all__ += ["Entry", "SkillBank"]
 __all__ += ["EvolveRMemory", "SkillRLMemory"]
-__all__ += ["FixedLibrary", "GuidedLibrary", "Memory", "MemoryTools", "SkillMemory", "SkillSelector"]
+__all__ += [
+    "DistractedLibrary",
+    "FixedLibrary",
+    "GuidedLibrary",
+    "Memory",
+    "MemoryTools",
+    "SkillMemory",
+    "SkillSelector",
+]
 __all__ += ["has_own_choice", "skill_selectors", "specific_text"]

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from skill_library import SkillLibrary, SkillText
+from skill_library.controls import control_library
 from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.advantages.group_baselines import usual_success
 from trainers.allocation import DifficultyRouter
-from trainers.base import Options
+from trainers.base import Options, Share
 
 SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
 """From an episode's first info to what it sees; None for the library's text."""
@@ -99,6 +100,30 @@ def skill_selectors(
     return [
         [partial(select, member=member) if member < count else None for member in range(group_size)] for count in n_plus
     ]
+
+
+@dataclass(frozen=True)
+class DistractedLibrary(Memory):
+    """The environment's library, and another type's skills for some members, so that a policy learns to doubt them."""
+
+    name: ClassVar[str] = "distracted_library"
+    wrong_share: Share = 0.25
+    """Share of the members with the skill that are shown another type's, in training alone: every so many-th one."""
+
+    def start(self, tools: MemoryTools) -> SkillMemory:
+        """A memory of two libraries; a SkillFileError where all tasks are of one type."""
+        return _Distracted(self, tools)
+
+
+class _Distracted(SkillMemory):
+    def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
+        self._wrong = control_library(tools.library, "wrong") if tools.library is not None else None
+        self._share = options.wrong_share
+
+    def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
+        """Another type's skills for every member with which the share of those before it passes a whole number."""
+        passed = int((member + 1) * self._share) > int(member * self._share)
+        return self._wrong.for_task(task_type) if self._wrong is not None and training and passed else None
 
 
 # Skill0.5's prompts --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from trainers.losses.distribution_distillation import ForwardDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
-from trainers.memory import FixedLibrary, Memory
+from trainers.memory import DistractedLibrary, FixedLibrary, Memory
 from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
@@ -142,11 +142,21 @@ Addition = Callable[[Recipe], Recipe]
 
 def _baseline(recipe: Recipe) -> Recipe:
     if type(recipe.advantage) not in (Grpo, Csca):
-        raise ConfigError(
-            f"{recipe.name}: the addition baseline would take the place of advantage={recipe.advantage.name!r}, which "
-            "makes the method what it is; leave it out, or add it to grpo, half_skill_grpo or skillc"
-        )
+        raise _taken("baseline", recipe, f"advantage={recipe.advantage.name!r}", "grpo, half_skill_grpo or skillc")
     return replace(recipe, advantage=RaisedBaseline())
+
+
+def _distraction(recipe: Recipe) -> Recipe:
+    if not isinstance(recipe.memory, FixedLibrary):
+        raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or half_skill_grpo")
+    return replace(recipe, memory=DistractedLibrary())
+
+
+def _taken(addition: str, recipe: Recipe, part: str, others: str) -> ConfigError:
+    return ConfigError(
+        f"{recipe.name}: the addition {addition} would take the place of {part}, which makes the method what it is; "
+        f"leave it out, or add it to {others}"
+    )
 
 
 ADDITIONS: Mapping[str, Addition] = {
@@ -154,6 +164,7 @@ ADDITIONS: Mapping[str, Addition] = {
         recipe, losses=(*recipe.losses, Relabelling()), rows=(*recipe.rows, RelabelledRows())
     ),
     "forward_distillation": lambda recipe: replace(recipe, losses=(*recipe.losses, ForwardDistillation())),
+    "distraction": _distraction,
     "entropy": lambda recipe: replace(recipe, losses=(*recipe.losses, EntropyBonus())),
     "baseline": _baseline,
     "allocation": lambda recipe: replace(recipe, allocation=BySignal()),

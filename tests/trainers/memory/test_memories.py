@@ -18,6 +18,7 @@ from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import grpo
 from trainers.memory import (
     D2SkillMemory,
+    DistractedLibrary,
     Entry,
     EvolveRMemory,
     GuidedLibrary,
@@ -344,6 +345,18 @@ def test_evolver_forgets_principles_that_do_not_help(tmp_path):
     for _ in range(3):
         memory.observe(batch_of([episode(won=False, condition=1, skill=name)]))
     assert name not in memory.bank
+
+
+@pytest.mark.parametrize(("share", "wrong"), [(0.25, {3, 7}), (0.0, set()), (0.9, set(range(1, 8))), (0.4, {2, 4, 7})])
+def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_path, share, wrong):
+    kind = "pick_heat_then_place_in_recep"
+    memory = DistractedLibrary(wrong_share=share).start(tools(tmp_path, "alfworld"))
+    shown = [ask(memory, kind=kind, member=member, training=True) for member in range(8)]
+    assert {member for member, text in enumerate(shown) if text is not None} == wrong
+    others = {text.text for text in shown if text is not None}
+    assert load_library("alfworld").for_task(kind).text not in others
+    assert all("Skill:" in text for text in others)
+    assert [ask(memory, kind=kind, member=member, training=False) for member in range(8)] == [None] * 8
 
 
 def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):

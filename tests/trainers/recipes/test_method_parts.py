@@ -26,6 +26,7 @@ from trainers.allocation import (
     value_allocation,
 )
 from trainers.base import TokenRow
+from trainers.memory import DistractedLibrary
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByValue
@@ -342,6 +343,14 @@ def test_additions_combine_with_any_recipe():
         get_recipe("grpo+relabeling")
     with pytest.raises(ConfigError, match="named once"):
         get_recipe("skillc+relabelling+relabelling")
+
+
+def test_distraction_takes_no_memorys_place_and_wants_skills_that_are_shown():
+    assert get_recipe("guarded_imitation+distraction", wrong_share=0.5).memory == DistractedLibrary(wrong_share=0.5)
+    with pytest.raises(ConfigError, match=r"d2skill\+distraction: the addition distraction would take the place"):
+        get_recipe("d2skill+distraction")
+    with pytest.raises(ConfigError, match="would never be shown"):
+        get_recipe("grpo+distraction")
 
 
 @pytest.mark.parametrize("name", ["grpo", "skill_grpo", "skill0", "ppo"])
