@@ -145,6 +145,7 @@ def _mean(form: str, factor: float = 1.0) -> Callable[[Sequence[float]], str]:
 ACTED: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = {
     "bank_uses": ("bank uses", _mean(",.0f")),
     "entries_added": ("entries added", _mean(",.0f")),
+    "distracted_share": ("texts that do not fit, %", _mean(".0f", 100)),
     "teacher_part": ("teacher's part", _mean(".3g")),
     "relabelled_updates": ("updates with a relabelled row, %", _mean(".0f", 100)),
     "withdrawn_at": ("skill withdrawn at update", lambda values: ", ".join(map(str, values))),

@@ -63,13 +63,15 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     From the lines of metrics.jsonl; None where the method has no such part, or an older version did not record it.
     ``skill_share``: the share of rollouts that saw a skill, mean over updates and task types. ``bank_size``;
-    ``bank_uses``, episodes that were shown an entry; ``entries_added``. ``teacher_part``: what a teacher adds to a
-    token's loss (opid, rlsd: advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside
-    the rollouts'. ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in
+    ``bank_uses``, episodes that were shown an entry; ``entries_added``. ``distracted_share``: of the rollouts with a
+    text those whose text did not fit, on purpose. ``teacher_part``: what a teacher adds to a token's loss (opid, rlsd:
+    advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside the rollouts'.
+    ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in
     which all had.
     """
     updates = [record for record in records if record["event"] == "train"]
-    banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]
+    memories = [update.get("memory", {}) for update in updates]
+    banks = [found for found in memories if "size" in found]
     shares = [update["rollout_fraction_with"] for update in updates if update.get("rollout_fraction_with")]
     curricula = [update for update in updates if "active" in update]
     shown = sorted({kind for update in curricula for kind in update["active"]})
@@ -80,6 +82,7 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "bank_size": banks[-1]["size"] if banks else None,
         "bank_uses": _total(banks, "shown"),
         "entries_added": _total(banks, "added"),
+        "distracted_share": _mean([each["distracted_share"] for each in memories if "distracted_share" in each]),
         "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
         "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
         "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,

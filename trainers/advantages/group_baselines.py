@@ -31,9 +31,10 @@ class Grpo(Scheme):
     name: ClassVar[str] = "grpo"
     eps: float = 1e-6
     """Added to every standard deviation."""
-    group_by: Literal["task", "condition"] = "task"
-    """What makes a group: the rollouts of a task, or those of a task and condition. The latter never compares a rollout
-    with the skill to one without; where no rollout sees a skill, both are the same."""
+    group_by: Literal["task", "condition", "text"] = "task"
+    """What makes a group: the rollouts of a task, those of a task and condition, or those of a task that were shown the
+    same text. The others than the first never compare a rollout with the skill to one without; where no rollout sees a
+    skill, all are the same."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
@@ -44,7 +45,10 @@ class Grpo(Scheme):
     def _groups(self, batch: RolloutBatch) -> Sequence[Hashable]:
         if self.group_by == "task":
             return batch.task
-        return [(task, bool(z)) for task, z in zip(batch.task, batch.condition, strict=True)]
+        shown: Sequence[Hashable] = batch.condition.tolist()
+        if self.group_by == "text" and batch.trajectories:
+            shown = [trajectory.episode.skill_sha256 for trajectory in batch.trajectories]
+        return list(zip(batch.task, shown, strict=True))
 
 
 def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> FloatArray:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from skill_library import SkillLibrary, SkillText
 from skill_library.controls import control_library
@@ -104,26 +104,37 @@ def skill_selectors(
 
 @dataclass(frozen=True)
 class DistractedLibrary(Memory):
-    """The environment's library, and another type's skills for some members, so that a policy learns to doubt them."""
+    """The environment's library, and for some members texts that do not fit, so that a policy learns to doubt them."""
 
     name: ClassVar[str] = "distracted_library"
-    wrong_share: Share = 0.25
-    """Share of the members with the skill that are shown another type's, in training alone: every so many-th one."""
+    distracted_share: Share = 0.25
+    """Share of the members with the skill that are shown such a text, in training alone: every so many-th one."""
+    distracted_by: Literal["wrong", "shuffled", "blank", "general"] = "wrong"
+    """What they are shown: another type's skills, the words in another order, words that say nothing, or the general
+    skills alone; see :func:`skill_library.controls.control_library`."""
 
     def start(self, tools: MemoryTools) -> SkillMemory:
-        """A memory of two libraries; a SkillFileError where all tasks are of one type."""
+        """A memory of two libraries; a SkillFileError where the library has no such text."""
         return _Distracted(self, tools)
 
 
 class _Distracted(SkillMemory):
     def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
-        self._wrong = control_library(tools.library, "wrong") if tools.library is not None else None
-        self._share = options.wrong_share
+        library = tools.library
+        self._other = None if library is None else control_library(library, options.distracted_by)
+        self._share = options.distracted_share
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
-        """Another type's skills for every member with which the share of those before it passes a whole number."""
+        """The other library's text for every member with which the share of those before it passes a whole number."""
         passed = int((member + 1) * self._share) > int(member * self._share)
-        return self._wrong.for_task(task_type) if self._wrong is not None and training and passed else None
+        return self._other.for_task(task_type) if self._other is not None and training and passed else None
+
+    def observe(self, batch: RolloutBatch) -> dict[str, Any]:
+        """How many rollouts with a text were shown one that does not fit, and how many of those succeeded."""
+        shown = [each.episode for each in batch.trajectories if each.episode.condition]
+        misled = [each for each in shown if self._other and each.skill == self._other.for_task(each.task_type).name]
+        won = sum(episode.won for episode in misled) / len(misled) if misled else None
+        return {"distracted_share": len(misled) / max(len(shown), 1), "distracted_success": won}
 
 
 # Skill0.5's prompts --------------------------------------------------------------------------------------------------

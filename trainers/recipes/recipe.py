@@ -149,7 +149,9 @@ def _baseline(recipe: Recipe) -> Recipe:
 def _distraction(recipe: Recipe) -> Recipe:
     if not isinstance(recipe.memory, FixedLibrary):
         raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or half_skill_grpo")
-    return replace(recipe, memory=DistractedLibrary())
+    # Whoever is shown a text that does not fit is compared with others that are.
+    grouped = {"advantage": replace(recipe.advantage, group_by="text")} if isinstance(recipe.advantage, Grpo) else {}
+    return replace(recipe, memory=DistractedLibrary(), **grouped)
 
 
 def _taken(addition: str, recipe: Recipe, part: str, others: str) -> ConfigError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import gae, gigpo, grpo, raised_baseline, relabelling_weights, rloo, whiten
-from trainers.advantages.group_baselines import RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
+from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
 from trainers.advantages.per_step import Gigpo, Ppo
 
 REWARD = st.floats(-3, 3, allow_nan=False, width=32)
@@ -28,6 +29,14 @@ def batches(draw):
     rewards = [draw(st.lists(REWARD, min_size=0, max_size=5)) for _ in range(size)]
     anchors = [[draw(st.sampled_from("abc")) for _ in own] for own in rewards]
     return draw(st.lists(REWARD, min_size=size, max_size=size)), task, anchors, rewards
+
+
+@pytest.mark.parametrize(("group_by", "groups"), [("task", "aaaa"), ("condition", "aaab"), ("text", "aabc")])
+def test_a_group_is_a_task_a_condition_or_a_shown_text(group_by, groups):
+    shown = [("heat", 1), ("heat", 1), ("cool", 1), ("", 0)]
+    played = [replace(episode(won=n % 2 == 0, condition=z), skill_sha256=s) for n, (s, z) in enumerate(shown)]
+    batch = batch_of(played)
+    assert np.allclose(Grpo(group_by=group_by)(batch).values, grpo(batch.returns, list(groups)))
 
 
 def slow_rloo(returns, task):

@@ -350,13 +350,25 @@ def test_evolver_forgets_principles_that_do_not_help(tmp_path):
 @pytest.mark.parametrize(("share", "wrong"), [(0.25, {3, 7}), (0.0, set()), (0.9, set(range(1, 8))), (0.4, {2, 4, 7})])
 def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_path, share, wrong):
     kind = "pick_heat_then_place_in_recep"
-    memory = DistractedLibrary(wrong_share=share).start(tools(tmp_path, "alfworld"))
+    memory = DistractedLibrary(distracted_share=share).start(tools(tmp_path, "alfworld"))
     shown = [ask(memory, kind=kind, member=member, training=True) for member in range(8)]
     assert {member for member, text in enumerate(shown) if text is not None} == wrong
     others = {text.text for text in shown if text is not None}
     assert load_library("alfworld").for_task(kind).text not in others
     assert all("Skill:" in text for text in others)
     assert [ask(memory, kind=kind, member=member, training=False) for member in range(8)] == [None] * 8
+
+
+def test_what_distraction_did_is_recorded(tmp_path):
+    kind = "pick_heat_then_place_in_recep"
+    memory = DistractedLibrary(distracted_by="blank").start(tools(tmp_path, "alfworld"))
+    blank = ask(memory, kind=kind, member=3)
+    assert set(blank.text.split()) == {"to"}
+    misled = [episode(won=won, condition=1, kind=kind, skill=blank.name) for won in (True, False)]
+    rest = [episode(won=True, condition=1, kind=kind, skill="general+heat") for _ in range(6)]
+    found = memory.observe(batch_of([*misled, *rest, episode(won=True, condition=0, kind=kind)]))
+    assert found == {"distracted_share": 0.25, "distracted_success": 0.5}
+    assert memory.observe(batch_of(rest)) == {"distracted_share": 0.0, "distracted_success": None}
 
 
 def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):

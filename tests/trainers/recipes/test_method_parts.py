@@ -346,7 +346,10 @@ def test_additions_combine_with_any_recipe():
 
 
 def test_distraction_takes_no_memorys_place_and_wants_skills_that_are_shown():
-    assert get_recipe("guarded_imitation+distraction", wrong_share=0.5).memory == DistractedLibrary(wrong_share=0.5)
+    recipe = get_recipe("guarded_imitation+distraction", distracted_share=0.5)
+    assert recipe.memory == DistractedLibrary(distracted_share=0.5)
+    assert recipe.options["group_by"] == "text"
+    assert "group_by" not in get_recipe("context_distillation+distraction").overrides
     with pytest.raises(ConfigError, match=r"d2skill\+distraction: the addition distraction would take the place"):
         get_recipe("d2skill+distraction")
     with pytest.raises(ConfigError, match="would never be shown"):
