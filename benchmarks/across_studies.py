@@ -78,7 +78,7 @@ def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] 
 
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
-    """A method beside others at the end and averaged over training; each record is read alone, nothing is pooled."""
+    """A method beside others: the end without and with the skill, the mean over training; no records are pooled."""
     regimes = [(path, regime) for path in options.records for regime in regimes_of([read_record(path)])]
     return {
         "method": options.method,
@@ -98,12 +98,13 @@ def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, A
     played = {name: found for name, found in zip(others, cells, strict=True) if found}
     ends = _judged({name: difference(own, found) for name, found in played.items()})
     areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
+    shown = _judged({name: difference(own, found, skill=True) for name, found in played.items()})
     with_skill = change(own, _before(regime), skill=True)
     return {
         "regime": regime.name,
         "tokens": regime.budget,
         "seeds": sorted(cell.seed for cell in own),
-        "beside": {name: {"end": ends[name], "area": areas[name]} for name in played},
+        "beside": {name: {"end": ends[name], "area": areas[name], "with_skill": shown[name]} for name in played},
         "with_skill_change": {**with_skill.to_json(), "not_lower_p": with_skill.not_lower_p()},
     }
 

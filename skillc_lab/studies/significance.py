@@ -11,14 +11,14 @@ from skillc_lab.studies.result import CellResult, area_weights
 from trainers.stats import Difference, Interval, MeanEstimate, mean_difference, mean_over_seeds_and_tasks
 
 
-def difference(first: Sequence[CellResult], second: Sequence[CellResult]) -> Difference:
-    """Compares two methods' skill-free success over the seeds that both have, task by task, on one panel.
+def difference(first: Sequence[CellResult], second: Sequence[CellResult], *, skill: bool = False) -> Difference:
+    """Compares two methods' success over the seeds that both have, task by task, on one panel; skill-free by default.
 
     Seeds and tasks are two sources of chance; :func:`~trainers.stats.variance_of_mean` adds them up. With
     one seed only the tasks are left, and nothing is said of seeds.
     """
     pairs = _pairs(first, second)
-    return mean_difference([(_won(own, skill=False), _won(other, skill=False)) for own, other in pairs])
+    return mean_difference([(_won(own, skill=skill), _won(other, skill=skill)) for own, other in pairs])
 
 
 def area_difference(first: Sequence[CellResult], second: Sequence[CellResult], budget: int) -> Difference:

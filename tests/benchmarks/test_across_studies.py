@@ -30,6 +30,7 @@ def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
     assert max(found["adjusted_p"] / found["p_value"] for found in ends.values()) == pytest.approx(2), "Holm's step"
     assert all(found["not_lower_p"] < 0.01 for found in ends.values())
     assert regime["with_skill_change"]["mean"] == 0
+    assert {found["with_skill"]["mean"] for found in regime["beside"].values()} == {0}, "all do as well with it"
 
 
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
