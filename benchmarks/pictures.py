@@ -284,6 +284,8 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
+    "main_houses": _map("main_houses"),
+    "main_houses_curves": _curves("main_houses"),
     "planted_entries": _of(draw_planted, "planted_entries"),
     "planted_entries_only": _of(draw_planted, "planted_entries_only"),
     "real_games_controls": _map("real_games_controls"),
