@@ -150,8 +150,10 @@ def _distraction(recipe: Recipe) -> Recipe:
     if not isinstance(recipe.memory, FixedLibrary):
         raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or half_skill_grpo")
     # Whoever is shown a text that does not fit is compared with others that are.
-    grouped = {"advantage": replace(recipe.advantage, group_by="text")} if isinstance(recipe.advantage, Grpo) else {}
-    return replace(recipe, memory=DistractedLibrary(), **grouped)
+    advantage = recipe.advantage
+    if isinstance(advantage, Grpo):
+        advantage = replace(advantage, group_by="text")
+    return replace(recipe, advantage=advantage, memory=DistractedLibrary())
 
 
 def _taken(addition: str, recipe: Recipe, part: str, others: str) -> ConfigError:
