@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import measurement, options_parser
+from skillc_gym.errors import ConfigError
 from trainers.stats import wilson
 
 PACKAGES = ("skillc_gym", "trainers")
@@ -71,13 +72,13 @@ def changed(node: ast.AST) -> ast.AST | None:
 def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
     """All places of a file that can be changed; annotations and what only types are not among them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = {id(node) for outer in ast.walk(tree) for part in _untold(outer) for node in ast.walk(part)}
+    skipped = {id(node) for outer in ast.walk(tree) for part in _not_run(outer) for node in ast.walk(part)}
     for number, node in enumerate(ast.walk(tree)):
         if id(node) not in skipped and changed(node) is not None:
             yield Mutant(str(path.relative_to(root)), getattr(node, "lineno", 0), number, type(node).__name__)
 
 
-def _untold(node: ast.AST) -> list[ast.AST]:
+def _not_run(node: ast.AST) -> list[ast.AST]:
     """Parts that are never executed, or whose change is none: annotations, and the line that asks for type checkers."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
         return [node]
@@ -144,6 +145,10 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _alive(copy: Path, mutants: Sequence[Mutant]) -> list[Mutant]:
+    for tests in sorted({tests for mutant in mutants for tests in mirrors_of(copy, mutant.file)}):
+        # Every mutant would count as noticed there.
+        if not _passes(copy, tests):
+            raise ConfigError(f"{tests} fails in the copy without any change; make it pass there first")
     return [mutant for mutant in mutants if survives(copy, mutant)]
 
 

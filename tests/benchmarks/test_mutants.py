@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.mutants import changed, mirrors_of, mutants_of, survives
+from benchmarks.mutants import changed, main, mirrors_of, mutants_of, survives
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,15 @@ def test_tests_that_look_kill_a_mutant_and_the_file_stays_as_it_was(tmp_path: Pa
     assert [(each.line, each.change) for each in found] == [(2, "Constant"), (3, "BinOp"), (3, "Constant")]
     assert [survives(tmp_path, each) for each in found] == [True, False, False]
     assert file.read_text() == code
+
+
+def test_tests_that_fail_without_a_change_notice_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path, text in {
+        "trainers/room/sums.py": "x = 1\n",
+        "skillc_gym/__init__.py": "",
+        "tests/trainers/room/test_sums.py": "def test(): assert False\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert main(["--tree", str(tmp_path), "--count", "1", "--workers", "1"]) == 2
+    assert "fails in the copy without any change" in capsys.readouterr().err

@@ -33,8 +33,8 @@ class Grpo(Scheme):
     """Added to every standard deviation."""
     group_by: Literal["task", "condition", "text"] = "task"
     """What makes a group: the rollouts of a task, those of a task and condition, or those of a task that were shown the
-    same text. The others than the first never compare a rollout with the skill to one without; where no rollout sees a
-    skill, all are the same."""
+    same text. Only the first compares a rollout with the skill to one without; where no rollout sees a skill, all are
+    the same."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""

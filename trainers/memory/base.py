@@ -125,7 +125,8 @@ class _Distracted(SkillMemory):
         self._share = options.distracted_share
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
-        """The other library's text for every member with which the share of those before it passes a whole number."""
+        """The other library's text for every so many-th member in training; else the library's own."""
+        # Shares add up from member to member; who completes a whole one is shown the text.
         passed = int((member + 1) * self._share) > int(member * self._share)
         return self._other.for_task(task_type) if self._other is not None and training and passed else None
 

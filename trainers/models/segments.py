@@ -28,8 +28,8 @@ from skillc_gym.errors import ConfigError
 
 SEGMENTS = "skillc_segments"
 """The name of this attention in a model's configuration; without segments it is SDPA."""
-_LONGEST = 128
-"""Tokens of a segment on a processor: few scores above the diagonal are made for nothing, and they fit its cache."""
+_LONGEST_ON_CPU = 128
+"""Tokens of a segment: so few scores above the diagonal are made for nothing, and a segment's fit the cache."""
 _Ints = npt.NDArray[np.int64]
 
 
@@ -47,7 +47,7 @@ def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
     """Cuts a tree into segments, by the place of each token's parent, which stands before it; -1 for a root."""
     starts = [0, *(1 + np.flatnonzero(parents[1:] != np.arange(len(parents) - 1))).tolist()]
     if device.type == "cpu":
-        starts = [cut for start, end in pairwise([*starts, len(parents)]) for cut in range(start, end, _LONGEST)]
+        starts = [cut for start, end in pairwise([*starts, len(parents)]) for cut in range(start, end, _LONGEST_ON_CPU)]
     paths: list[_Ints] = []
     for start, end in pairwise([*starts, len(parents)]):
         above = int(parents[start])

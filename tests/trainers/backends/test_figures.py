@@ -173,7 +173,7 @@ def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
 def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(
     alike, options, checkpointing, longest, monkeypatch
 ):
-    monkeypatch.setattr(segments, "_LONGEST", longest)
+    monkeypatch.setattr(segments, "_LONGEST_ON_CPU", longest)
     model = make_model(30, hidden_size=16, intermediate_size=24, **options).train()
     apart = with_gradient(model, alike, share=False)
     if checkpointing:
