@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skillc_gym.errors import SkillCError, StorageError
 
-__all__ = ["open_new", "replace_file", "storing", "sync_folder"]
+__all__ = ["cache_folder", "open_new", "replace_file", "storing", "sync_folder"]
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -26,6 +26,12 @@ _REASONS = {
     errno.ELOOP: "there is a link in its place, which is not followed; remove it",
     errno.ENXIO: "there is a pipe in its place; remove it",
 }
+
+
+def cache_folder(name: str) -> Path:
+    """Where things of a kind lie that can be made again: a folder in ``$SKILLC_CACHE``, else in the user's cache."""
+    base = os.environ.get("SKILLC_CACHE") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/skillc-gym"
+    return Path(base).expanduser() / name
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def compare_products(folder: Path) -> Comparison:
     prices = read_cases(folder, "product_prices_synthetic.json")["product_prices"]
     for kind in ("synthetic", "human"):
         env = WebShopEnv(data=sources(folder), goals=kind)
-        drawn = {env.catalog.asin(index): float(price) for index, price in enumerate(env.goals.table.prices)}
+        drawn = {env.catalog.listing(index).asin: float(price) for index, price in enumerate(env.goals.table.prices)}
         found.add(f"{kind} prices", drawn, prices)
         found.counts["prices"] += len(prices)
     recorded = read_cases(folder, "products_clean.jsonl")
@@ -130,7 +130,7 @@ def compare_special_searches(folder: Path, *, compat: str | Fixes = "upstream") 
 
 
 def _add_ranking(found: Comparison, catalog: Catalog, query: str, hits: Sequence[tuple[str, float]]) -> None:
-    got = [(catalog.asin(index), score) for index, score in catalog.search_scores(query)]
+    got = [(catalog.listing(index).asin, score) for index, score in catalog.search_scores(query)]
     close = len(got) == len(hits) and all(
         asin == wanted and abs(score - recorded) <= _ROUNDED
         for (asin, score), (wanted, recorded) in zip(got, hits, strict=True)

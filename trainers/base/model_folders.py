@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import MissingDataError, unknown_name
+from skillc_gym.files import cache_folder
 
 SHIPPED = "shipped"
 """The name under which a configuration asks for the policy of its environment."""
@@ -148,9 +148,7 @@ def package_named(name: str) -> Package | Adapted:
 
 def fetched_folder(name: str) -> Path:
     """Where a converted model lies: ``$SKILLC_CACHE/models``, else the user's cache folder."""
-    named = os.environ.get("SKILLC_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillc-gym"
-    return base / "models" / name
+    return cache_folder("models") / name
 
 
 def fetched_model(name: str) -> Path:

@@ -13,16 +13,16 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
-from skillc_gym.envs.webshop.catalog.catalog import Source, open_catalog
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
-from skillc_gym.envs.webshop.goals.goal_sets import open_goals
+from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of
 from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
+from skillc_gym.envs.webshop.goals.tables import open_goals
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes, goal_of_session, read_upstream
-from skillc_gym.envs.webshop.shop.markup import escape
+from skillc_gym.envs.webshop.shop.markup import escape_marks
 from skillc_gym.envs.webshop.shop.nodes import (
     SEPARATOR,
     View,
@@ -125,8 +125,7 @@ class WebShopEnv(TextTaskEnv):
         goals, show_attributes = theirs.get("goals", goals), theirs.get("show_attributes", show_attributes)
         if observation_mode not in OBSERVATION_MODES:
             raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
+        self.render_mode = require_render_mode(render_mode, self.metadata)
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
         self.catalog = open_catalog(data, num_products=theirs.get("num_products"), **(generator or {}))
@@ -239,8 +238,12 @@ class WebShopEnv(TextTaskEnv):
             "unmended": upstream_defects,  # under the name that the hashes of panels have known since the first record
         }
 
+    def draw_goal(self, generator: np.random.Generator) -> int:
+        """Draws a goal of the split by the rules in force; returns its index."""
+        return self.goals.draw(generator, skewed=not self.fixes.fair_draws)
+
     def _draw(self) -> str:
-        return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.fixes.fair_draws))
+        return self.goals.task_id(self.draw_goal(self.np_random))
 
     def _start(self, task_id: str) -> str:
         self._begin(int(task_id.rpartition("/")[2]))
@@ -275,7 +278,7 @@ class WebShopEnv(TextTaskEnv):
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:
             goal = self.goals.goal(task)
-            self._goal = replace(goal, instruction=escape(goal.instruction)) if self.escape_markup else goal
+            self._goal = replace(goal, instruction=escape_marks(goal.instruction)) if self.escape_markup else goal
             self.goal = self._goal.instruction
             self._head = page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, Spelling, WarmStart
+from skillc_gym.envs.webshop.shop.nodes import NAVIGATION
 
 TASK_TYPE = "shopping"
 
@@ -17,7 +18,7 @@ _SPELLING = Spelling(
     split=((r"\$\d+", "isolated"), (r"^\.\d+$", "removed")),
     glued=(("[ ", "["), (" ]", "]")),
 )
-_BUTTONS = "back to search|< prev|next >|buy now|description|features|reviews|attributes"
+_BUTTONS = "|".join(NAVIGATION)
 _WARM_START = WarmStart(
     expert="skillc_gym.envs.webshop.experts.shopper:demonstrator",
     error_rates={TASK_TYPE: 0.90},

@@ -23,12 +23,12 @@ def work_folder(folder: Path) -> Iterator[Path]:
     there are no locks (Windows, some network file systems), two may build the same at once, which costs time only.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".building-{folder.name}-"
     with _lock(folder.parent / f".lock-{folder.name}") as alone:
-        if alone:
-            for left in folder.parent.glob(f"{prefix}*"):
+        for left in folder.parent.glob(".building-*-*") if alone else ():
+            # What `mkdtemp` draws has no hyphen: a place whose name ends or begins as this one's is another's.
+            if left.name.split("-", 2)[2] == folder.name:
                 shutil.rmtree(left, ignore_errors=True)
-        work = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+        work = Path(tempfile.mkdtemp(prefix=".building-", suffix=f"-{folder.name}", dir=folder.parent))
         try:
             yield work
         finally:
@@ -36,7 +36,7 @@ def work_folder(folder: Path) -> Iterator[Path]:
 
 
 def publish(work: Path, folder: Path) -> None:
-    """Moves a finished work folder to its place; one that another process put there meanwhile is as good."""
+    """Moves a finished work folder to its place; a folder that another process put there meanwhile stays."""
     work.chmod(0o755)
     try:
         work.rename(folder)

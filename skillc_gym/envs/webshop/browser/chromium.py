@@ -119,13 +119,11 @@ class Browser:
 
     def _asked(self, ask: Callable[[], Result]) -> Result:
         """Asks the driver; what only a new browser can mend becomes one kind of error."""
-        from selenium.common.exceptions import UnexpectedAlertPresentException, WebDriverException
+        from selenium.common.exceptions import WebDriverException
         from urllib3.exceptions import HTTPError
 
         try:
             return ask()
-        except UnexpectedAlertPresentException:
-            raise
         except WebDriverException as error:
             if _ON_ITS_WAY.search(str(error.msg)):
                 raise PageMovedError(f"The page was left: {error.msg}") from error

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
 from skillc_gym.envs.webshop.browser.chromium import BrowserLostError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
@@ -27,6 +27,7 @@ from skillc_gym.envs.webshop.browser.transports import (
     local_site,
 )
 from skillc_gym.envs.webshop.env import MAX_OBSERVATION, ShopState, WebShopEnv
+from skillc_gym.envs.webshop.shop.compat import goal_of_session
 from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.errors import ConfigError, unknown_name
@@ -88,13 +89,12 @@ class WebShopBrowserEnv(TextTaskEnv):
         **shop: Any,
     ) -> None:
         _check_names(observation_mode, render_mode, transport)
-        self.core = WebShopEnv(**shop)
-        shown = WebShopEnv(**shop, observation_mode="url")
-        self._site: ShopSite = local_site(shown) if url is None else RemoteSite(url, ShopFront(shown))
+        # Its episode is the site's, which moves it about; here it is asked about tasks and rules only.
+        self.core = WebShopEnv(**shop, observation_mode="url")
+        self._site: ShopSite = local_site(self.core) if url is None else RemoteSite(url, ShopFront(self.core))
         pictures = render_mode is not None or "screenshot" in observation_mode
-        elsewhere: str | None = getattr(self._site, "host", None)
         self._settings = BrowserSettings(
-            browser, driver, *_size(viewport), render_mode == "human", pictures, timeout, elsewhere
+            browser, driver, *_size(viewport), render_mode == "human", pictures, timeout, self._site.host
         )
         self._settings.programs()
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
@@ -144,14 +144,9 @@ class WebShopBrowserEnv(TextTaskEnv):
         assert self._parsed is not None
         return self._parsed
 
-    @property
-    def process_group(self) -> int | None:
-        """The process group of the browser and its driver, None while there is none."""
-        return self._tab.process_group
-
-    def browser_log(self) -> list[str]:
-        """Returns what the browser has logged since it was last asked: refused requests, failed scripts."""
-        return self._tab.log()
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        """Starts a task, named or drawn as `WebShopEnv.reset` has it."""
+        return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
 
     def render(self) -> Any:
         """Returns a picture of the page: uint8 of shape (height, width, 3); None unless render_mode is "rgb_array"."""
@@ -169,7 +164,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         self._task_id = ""
 
     def _draw(self) -> str:
-        return self.goals.task_id(self.goals.draw(self.np_random, skewed=not self.core.fixes.fair_draws))
+        return self.goals.task_id(self.core.draw_goal(self.np_random))
 
     def _start(self, task_id: str) -> Any:
         self._begin(task_id)
@@ -196,7 +191,10 @@ class WebShopBrowserEnv(TextTaskEnv):
         if name == "search" and not parsed.searchable:
             return None
         if name == "search":
-            return self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
+            after = self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
+            if after is None:
+                self._parsed = None  # the site has answered with the page once more, under another number
+            return after
         number = parsed.control(argument, last_group=not self.core.fixes.every_group)
         return None if number is None else self._ask(lambda transport, tab, now: transport.click(tab, now, number))
 
@@ -309,9 +307,7 @@ class WebShopBrowserEnv(TextTaskEnv):
 def _check_names(observation_mode: str, render_mode: str | None, transport: str) -> None:
     if observation_mode not in OBSERVATION_MODES:
         raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
-    modes = WebShopBrowserEnv.metadata["render_modes"]
-    if render_mode not in (None, *modes):
-        raise unknown_name("render mode", render_mode, modes, "Leave it out for none.")
+    require_render_mode(render_mode, WebShopBrowserEnv.metadata)
     if transport not in TRANSPORTS:
         raise unknown_name("transport", transport, TRANSPORTS)
 

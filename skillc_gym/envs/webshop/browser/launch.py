@@ -11,10 +11,10 @@ import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillc_gym.errors import ConfigError, EngineError, MissingDataError, needs_extra
+from skillc_gym.pages import resource
 
 if TYPE_CHECKING:
     from selenium.webdriver import Remote
@@ -52,8 +52,7 @@ class BrowserSettings:
 
     def flags(self) -> list[str]:
         """Returns the arguments of the browser; ConfigError for a window where there is no screen."""
-        lines = resources.files(__package__).joinpath("chromium_flags.txt").read_text("utf-8").splitlines()
-        flags = [line for line in lines if line.startswith("--")]
+        flags = [line for line in resource(__package__, "chromium_flags.txt").splitlines() if line.startswith("--")]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             flags.append("--no-sandbox")
         # A name is looked up nowhere but at the site, whatever a page or the browser itself asks for.
@@ -118,8 +117,7 @@ def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Re
     for flag in settings.flags():
         options.add_argument(flag)
     # What is switched off here would ask others about pages, forms and words.
-    preferences = resources.files(__package__).joinpath("preferences.json").read_text("utf-8")
-    options.add_experimental_option("prefs", json.loads(preferences))
+    options.add_experimental_option("prefs", json.loads(resource(__package__, "preferences.json")))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{_port(processes.driver)}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})

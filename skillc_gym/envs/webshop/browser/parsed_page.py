@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.webshop.shop.nodes import Node, page_document, page_text, rich_text, shown
+from skillc_gym.envs.webshop.shop.nodes import SEARCH, Node, page_document, page_text, rich_text, shown
 from skillc_gym.envs.webshop.shop.pages import read_address
 
 
@@ -77,14 +77,14 @@ class ParsedPage:
     @property
     def clickables(self) -> list[str]:
         """The labels that can be clicked, as upstream lists them: buttons first."""
-        buttons = [node.text.lower() for node in self.nodes if node.kind == "button"]
+        buttons = [node.label for node in self.nodes if node.kind == "button"]
         others = [control.label for control in self.controls if control.kind != "button"]
         return list(dict.fromkeys([*buttons, *others]))
 
     @property
     def actions(self) -> list[str]:
         """The actions that the page offers."""
-        clicks = [f"click[{label}]" for label in self.clickables if label not in ("", "search")]
+        clicks = [f"click[{label}]" for label in self.clickables if label not in ("", SEARCH.label)]
         return ["search[<query>]", *clicks] if self.kind == "index" else clicks
 
     @property
@@ -98,7 +98,7 @@ class ParsedPage:
 
         Of options of that name in several groups it is the first that is not chosen; or the last, as upstream has it.
         """
-        if label == "search":
+        if label == SEARCH.label:
             return None
         named = [(number, one) for number, one in enumerate(self.controls) if one.label == label]
         named = [(number, one) for number, one in named if one.value is not None]

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import Counter
 from functools import cache
-from importlib import resources
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -20,6 +19,7 @@ from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, 
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.errors import ConfigError, EngineError, needs_extra
+from skillc_gym.pages import resource
 
 _MOST_PAGES = 100
 """Pages after which a tab lets go of what it keeps of earlier ones: the browser itself waits until memory is short."""
@@ -89,8 +89,7 @@ def shared_pool(size: int, settings: BrowserSettings) -> BrowserPool:
 @cache
 def page_script(function: str) -> str:
     """Returns a script that calls a function of ``page.js`` with the arguments it is given."""
-    functions = resources.files(__package__).joinpath("page.js").read_text("utf-8")
-    return f"{functions}\nreturn {function}(...arguments);"
+    return f"{resource(__package__, 'page.js')}\nreturn {function}(...arguments);"
 
 
 class Tab:
@@ -101,15 +100,6 @@ class Tab:
         self._browser: Browser | None = None
         self._handle = ""
         self._generation = self._pages = 0
-
-    @property
-    def process_group(self) -> int | None:
-        """The process group of the browser and its driver, None while there is none."""
-        return None if self._browser is None else self._browser.process_group
-
-    def log(self) -> list[str]:
-        """Returns what the browser has logged since it was last asked."""
-        return [] if self._browser is None else self._browser.log()
 
     def restart(self) -> None:
         """Gives up the tab and has its browser replaced, unless another user has done so since it was opened."""

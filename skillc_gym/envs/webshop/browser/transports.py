@@ -16,7 +16,8 @@ from weakref import WeakValueDictionary, finalize
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.shop.pages import Page
+from skillc_gym.envs.webshop.shop.nodes import BUY
+from skillc_gym.envs.webshop.shop.pages import Page, is_receipt
 from skillc_gym.envs.webshop.site.front import ShopFront, search_action, shop_page
 from skillc_gym.errors import ConfigError
 
@@ -26,6 +27,9 @@ _SECONDS = 30
 
 class LocalSite:
     """A site in a thread of this process; it is started when it is first needed."""
+
+    host: str | None = None
+    """The machine that has to be looked up for it: none."""
 
     def __init__(self, front: ShopFront) -> None:
         self.front = front
@@ -124,10 +128,10 @@ class Served:
 
     def open(self, tab: Tab, address: str) -> ParsedPage:
         """Loads a page; a receipt is that of a purchase, which is made here where it has not been."""
-        if not address.startswith("receipt?"):
+        if not is_receipt(address):
             return tab.go(self._episode + address)
         item = tab.go(f"{self._episode}item?{address.partition('?')[2]}")
-        bought = self.click(tab, item, item.control("buy now") or 0)
+        bought = self.click(tab, item, item.control(BUY.label) or 0)
         assert bought is not None
         return bought
 

@@ -68,19 +68,19 @@ class CatalogBuilder:
 
         ``attributes_of`` gives an id's entry of ``items_ins_v2*.json``, None if there is none.
         """
+        asin, number = "", self._counts["rows"]
         self._counts["rows"] += 1
-        asin = ""
         try:
             asin = read_asin(row) if isinstance(row, Mapping) else ""
             if asin in self._asins:
                 raise BadRowError("this id was there before; the first row counts")
             product, notes = clean(row, attributes_of(asin), len(self._asins))
         except BadRowError as error:
-            self.report("skipped", str(error), asin=asin)
+            self.report("skipped", str(error), asin=asin, row=number)
         else:
             self._write(product)
             for note in notes:
-                self.report("mended", note, asin=asin)
+                self.report("mended", note, asin=asin, row=number)
         if self._progress and self._counts["rows"] % _PROGRESS_EVERY == 0:
             self._progress(self._counts["rows"])
 
@@ -99,10 +99,10 @@ class CatalogBuilder:
             else:
                 self.report("skipped", f"human instruction without {', '.join(_HUMAN_FIELDS)}", asin=asin)
 
-    def report(self, action: str, reason: str, *, asin: str = "") -> None:
-        """Notes what became of a row."""
-        self._counts[action] += 1
-        note = {"row": self._counts["rows"] - 1, "asin": asin, "action": action, "reason": reason}
+    def report(self, action: str, reason: str, *, asin: str = "", row: int = -1) -> None:
+        """Notes what became of a row; or, with the row -1, of a product's human instruction or of a whole file."""
+        self._counts[f"human_{action}" if asin and row < 0 else action] += 1
+        note = {"row": row, "asin": asin, "action": action, "reason": reason}
         self._notes.write(json.dumps(note) + "\n")
 
     def finish(self, source: Mapping[str, Any]) -> None:

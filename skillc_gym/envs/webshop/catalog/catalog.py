@@ -1,131 +1,167 @@
-"""Opening catalogues: what a source names is built into a folder once per content, then mapped by every process.
-
-catalog = open_catalog("data/webshop")
-catalog.product(catalog.search("red leather shoes")[0]).title
-"""
+"""A built catalogue: products and their search index, read-only, mapped by all processes of a host."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-from collections.abc import Callable, Mapping
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder
-from skillc_gym.envs.webshop.catalog.built import Catalog, read_manifest
-from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
-from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
-from skillc_gym.envs.webshop.workplace import work_folder
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError
+import numpy as np
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Catalog | None
-"""What names a catalogue; see `open_catalog`."""
+from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, read_listing, read_record
+from skillc_gym.envs.webshop.catalog.product import Listing, Product
+from skillc_gym.envs.webshop.search.searcher import SearchIndex
+from skillc_gym.errors import CatalogError, MissingDataError
+
+_REMEMBERED = 256
 
 
-def open_catalog(source: Source = None, *, num_products: int | None = None, **generator: Any) -> Catalog:
-    """Opens a catalogue; the same source gives the same object within a process.
+class Note(NamedTuple):
+    """What became of a row: "skipped", "mended" (something was left empty) or "truncated" (the file breaks off).
 
-    Args:
-        source: A folder made by ``skillc tools make-catalog``; a folder with upstream's JSON files; a mapping
-            ``{"products": path, "attributes": path, "human_goals": path}``; or "generated". None: the folder that
-            ``$WEBSHOP_DATA`` names. A catalogue that is open already is returned as it is.
-        num_products: Of upstream's files, the first so many rows; of generated products, their number.
-        generator: With "generated": ``size`` and ``seed``.
-
-    Raises:
-        SkillCError: Missing data, a file or a built catalogue that cannot be read, or arguments that make no sense.
+    ``row`` is -1 where it was no row, but a human instruction or a file.
     """
-    limit = {} if num_products is None else {"num_products": num_products}
-    if source == "generated":
-        return _built(GeneratedSource(**generator, **({} if num_products is None else {"size": num_products})))
-    if isinstance(source, Mapping):
-        return _built(JsonSource.of_mapping({**source, **limit}))
-    catalog = _of_folder(source, limit) if source is None or isinstance(source, str | os.PathLike) else source
-    if num_products is not None and len(catalog) > num_products:
-        raise ConfigError(
-            f"num_products={num_products!r} is for upstream's files; this catalogue is built, with {len(catalog):,} "
-            "products. Build a smaller one: skillc tools make-catalog --num-products"
+
+    row: int
+    asin: str
+    action: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"row {self.row} {self.asin}" if self.row >= 0 else self.asin or "file"
+        return f"{place}: {self.action}: {self.reason}"
+
+
+class LoadReport:
+    """What loading did: ``rows``, ``products``, rows ``skipped`` and ``mended``; it iterates over `Note`."""
+
+    def __init__(self, folder: Path, products: int, counts: Mapping[str, int]) -> None:
+        self.counts, self.products, self._path = dict(counts), products, folder / "report.jsonl"
+        self.rows = self.counts.get("rows", 0)
+        self.skipped, self.mended = self.counts.get("skipped", 0), self.counts.get("mended", 0)
+        self.truncated = bool(self.counts.get("truncated", 0))
+
+    def __iter__(self) -> Iterator[Note]:
+        with self._path.open(encoding="ascii") as file:
+            for line in file:
+                yield Note(**json.loads(line))
+
+    def __str__(self) -> str:
+        cut = "; a file breaks off" if self.truncated else ""
+        return f"{self.rows:,} rows: {self.products:,} products ({self.mended:,} notes), {self.skipped:,} skipped{cut}"
+
+
+class Catalog:
+    """An opened catalogue: a folder that `build_catalog` wrote, in which files derived from it may be kept.
+
+    ``sha256`` is the hash of all products' content, ``load_report`` says what loading did with the rows.
+    MissingDataError if there is no catalogue in the folder, CatalogError if it is damaged, or of another version.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        manifest = read_manifest(self.folder)
+        self._size = int(manifest["products"])
+        self.sha256 = str(manifest["sha256"])
+        self.load_report = LoadReport(self.folder, self._size, manifest["report"])
+        try:
+            self._ends, self._asins, self._order = (
+                np.asarray(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
+                for name in ("ends", "asins", "asin_order")
+            )
+            self._records = _open_bytes(self.folder / "products.bin", int(self._ends[-1]))
+            self._index = SearchIndex(self.folder, int(manifest["index"]["documents"]), self._size)
+        except (OSError, ValueError, IndexError) as error:
+            raise self._damaged(error) from error
+        self.product: Callable[[int], Product] = lru_cache(_REMEMBERED)(self._product)
+        self._human: dict[str, list[dict[str, Any]]] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __reduce__(self) -> tuple[Callable[[str], Catalog], tuple[str]]:
+        return open_built, (str(self.folder),)
+
+    def index_of(self, asin: str) -> int | None:
+        """Returns the index of the product of that id, None if there is none."""
+        wanted = asin.encode("utf-8", "surrogatepass")
+        if not wanted or len(wanted) > self._asins.itemsize or b"\0" in wanted:
+            return None
+        place = int(self._asins.searchsorted(np.bytes_(wanted), sorter=self._order))
+        if place < self._size and self._asins[self._order[place]] == wanted:
+            return int(self._order[place])
+        return None
+
+    def search(self, query: str, k: int = 50) -> list[int]:
+        """Returns the indices of the k best products, best first; none when no word matches."""
+        return [index for index, _ in self.search_scores(query, k)]
+
+    def search_scores(self, query: str, k: int = 50) -> list[tuple[int, float]]:
+        """Returns the k best products as (index, score), best first; scores in single precision, not rounded."""
+        return self._index.top(query, k)
+
+    def human_instructions(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        """Returns upstream's human instructions per asin; rows have instruction, its attributes and its options."""
+        if self._human is None:
+            try:
+                self._human = json.loads((self.folder / "human.json").read_text("ascii"))
+            except (OSError, ValueError) as error:
+                raise self._damaged(error) from error
+        return self._human
+
+    def listing(self, index: int) -> Listing:
+        """Returns what a list of results shows of a product."""
+        return read_listing(self._record(index), index)
+
+    def _product(self, index: int) -> Product:
+        try:
+            return read_record(self._record(index), index)
+        except ValueError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> CatalogError:
+        return CatalogError(f"The catalogue {self.folder} is damaged ({error}); build it again.")
+
+    def _record(self, index: int) -> bytes:
+        if not 0 <= index < self._size:
+            raise IndexError(f"product {index} of {self._size}")
+        return self._records[self._ends[index] : self._ends[index + 1]]
+
+
+@lru_cache(32)
+def open_built(folder: str) -> Catalog:
+    """Returns the catalogue in a folder, one object for the whole process."""
+    return Catalog(folder)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Returns what a built catalogue says of itself; raises as `Catalog` does."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise MissingDataError(
+            f"{folder} holds no built catalogue (no manifest.json); skillc tools make-catalog builds one."
         )
-    return catalog
-
-
-def _of_folder(source: str | os.PathLike[str] | None, limit: Mapping[str, int]) -> Catalog:
-    named = os.environ.get("WEBSHOP_DATA", "") if source is None else source
-    if source is None and not named:
-        raise MissingDataError(f"No WebShop data: WEBSHOP_DATA is not set. {FETCH}")
-    folder = Path(named).expanduser().resolve()
-    if not folder.is_dir():
-        raise MissingDataError(f"There is no folder {folder}. {FETCH}")
-    if (folder / "manifest.json").is_file():
-        return _opened(str(folder))
-    return _built(JsonSource.of_folder(folder, **limit))
-
-
-def build_catalog(
-    source: JsonSource | GeneratedSource, folder: Path, progress: Callable[[int], None] | None = None
-) -> None:
-    """Builds a catalogue next to its place and moves it there when it is whole.
-
-    Args:
-        source: Where rows come from.
-        folder: Where it goes; must not exist, or be empty.
-        progress: Called with the number of rows every ten thousand of them.
-
-    Raises:
-        CatalogError: A file that breaks off, no row that makes a product, or a place that is taken or not writable.
-    """
     try:
-        with work_folder(folder) as work:
-            if _is_built(folder, source.identity()):  # by another process, while this one waited
-                return
-            builder = CatalogBuilder(work, progress)
-            source.build(builder)
-            builder.finish(source.identity())
-            # Goals read products, so importing them above would be a circle for whoever imports goals first.
-            from skillc_gym.envs.webshop.goals.goal_sets import keep_goals
-
-            keep_goals(Catalog(work))
-            work.chmod(0o755)
-            _move(work, folder, source.identity())
-    except SkillCError:
-        raise
-    except OSError as error:
+        manifest = json.loads(path.read_text("ascii"))
+        kind, version = manifest["kind"], manifest["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CatalogError(f"{path} is no catalogue's manifest ({error}); build the catalogue again.") from error
+    if (kind, version) != (KIND, FORMAT):
         raise CatalogError(
-            f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
-            "--out of skillc tools make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
-        ) from error
+            f"{folder} is a {kind} of format {version}, this version reads {KIND} of format {FORMAT}; build it again "
+            "with skillc tools make-catalog."
+        )
+    if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
+        raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")
+    return dict(manifest)
 
 
-def cache_folder() -> Path:
-    """Returns where built catalogues lie: ``$SKILLC_CACHE``, else the user's cache folder."""
-    named = os.environ.get("SKILLC_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "skillc-gym"
-    return base / "webshop"
-
-
-def _built(source: JsonSource | GeneratedSource) -> Catalog:
-    """Opens the source's catalogue from the cache; builds it first where this content was not seen before."""
-    content = json.dumps([KIND, FORMAT, source.identity()], sort_keys=True)
-    folder = cache_folder() / hashlib.sha256(content.encode()).hexdigest()[:24]
-    if not (folder / "manifest.json").is_file():
-        build_catalog(source, folder)
-    return _opened(str(folder))
-
-
-_opened = lru_cache(32)(Catalog)
-
-
-def _move(work: Path, folder: Path, identity: Mapping[str, Any]) -> None:
-    try:
-        work.rename(folder)
-    except OSError as error:
-        # Another process may have built the same meanwhile; its result is as good.
-        if not _is_built(folder, identity):
-            raise CatalogError(f"{folder} cannot be made: {error}; it may hold something else.") from error
-
-
-def _is_built(folder: Path, identity: Mapping[str, Any]) -> bool:
-    return (folder / "manifest.json").is_file() and read_manifest(folder)["source"] == identity
+def _open_bytes(path: Path, size: int) -> mmap.mmap:
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if len(mapped) != size:
+        raise ValueError(f"{path.name} has {len(mapped)} bytes instead of {size}")
+    return mapped

@@ -17,6 +17,7 @@ from skillc_gym.pages import resource
 
 VERSION = 1
 """Changes when the same seed makes other rows."""
+GENERATOR_OPTIONS = ("size", "seed")
 MAX_HUMAN = 12_000
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ASINS = len(_DIGITS) ** 7
@@ -68,10 +69,10 @@ class GeneratedSource:
     """A generated catalogue of up to 50 million products; ConfigError for other sizes, or a negative seed."""
 
     def __init__(self, size: int = 1000, seed: int = 0) -> None:
-        if not 1 <= size <= 50_000_000:
-            raise ConfigError(f"size must lie between 1 and 50,000,000 products, got {size}")
-        if seed < 0:
-            raise ConfigError(f"seed must be 0 or more, got {seed}")
+        if not (hasattr(size, "__index__") and 1 <= size <= 50_000_000):
+            raise ConfigError(f"size must be a whole number of products from 1 to 50,000,000, got {size!r}")
+        if not (hasattr(seed, "__index__") and seed >= 0):
+            raise ConfigError(f"seed must be a whole number from 0 on, got {seed!r}")
         self.size, self.seed = int(size), int(seed)
 
     def identity(self) -> dict[str, Any]:

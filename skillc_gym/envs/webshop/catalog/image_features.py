@@ -17,7 +17,7 @@ FEATURES = 512
 class ImageFeatures:
     """The features of pictures by their addresses.
 
-    ``path`` is an ``.npz`` file with ``urls`` (N texts) and ``features`` (N, D). Upstream's two files become one by
+    ``path`` is an ``.npz`` file with ``urls`` (N texts) and ``features`` (N, 512). Upstream's two files become one by
     ``numpy.savez(path, urls=torch.load("feat_ids.pt"), features=torch.load("feat_conv.pt"))``. MissingDataError if
     there is no such file, CatalogError if it holds something else.
     """
@@ -33,14 +33,14 @@ class ImageFeatures:
             ) from error
         except (OSError, ValueError, KeyError, BadZipFile) as error:
             raise CatalogError(f"{os.fspath(path)!r} is no .npz file with urls and features: {error}") from error
-        if self._features.ndim != 2 or urls.shape != self._features.shape[:1]:
+        if (*urls.shape, FEATURES) != self._features.shape or urls.ndim != 1:
             raise CatalogError(
-                f"{os.fspath(path)!r} needs N urls and features of shape (N, D), got {urls.shape} and "
-                f"{self._features.shape}"
+                f"{os.fspath(path)!r} needs N urls and features of shape (N, {FEATURES}), as upstream has them; got "
+                f"{urls.shape} and {self._features.shape}."
             )
         self._rows = {str(url): row for row, url in enumerate(urls)}
 
     def of(self, url: str) -> NDArray[np.float32]:
-        """Returns the features of a picture, zeros for an unknown one: float32 of shape (D,)."""
+        """Returns the features of a picture, zeros for an unknown one: float32 of shape (512,)."""
         row = self._rows.get(url)
-        return np.zeros(self._features.shape[1], np.float32) if row is None else self._features[row].copy()
+        return np.zeros(FEATURES, np.float32) if row is None else self._features[row].copy()

@@ -130,6 +130,8 @@ def _walk(path: Path, brackets: str, *, keyed: bool) -> Iterator[Element]:
             return
         while True:
             key = text.value() if keyed else ""
+            if not isinstance(key, str):
+                raise text.broken(f"expected a text as key, got {type(key).__name__}")
             if keyed:
                 text.take(":")
             yield Element(key, text.value())

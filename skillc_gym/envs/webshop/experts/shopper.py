@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.webshop.goals.reward import matches, normalize_color
-from skillc_gym.envs.webshop.shop.nodes import SEPARATOR
+from skillc_gym.envs.webshop.shop.nodes import BACK, BUY, NAVIGATION, NEXT, PREV, SEPARATOR
+from skillc_gym.pages import resource
 
-_PREV, _BACK, _BUY = "click[< prev]", "click[back to search]", "click[buy now]"
+_PREV, _NEXT, _BACK, _BUY = (f"click[{button.label}]" for button in (PREV, NEXT, BACK, BUY))
 _PRICE = re.compile(r",? and price lower than (\d+(?:\.\d+)?) dollars\s*$")
 _MONEY = re.compile(r"\$(\d+(?:\.\d+)?)")
 _WORD = re.compile(r"[^\W_]+(?:[.'][^\W_]+)*")
-_NAVIGATION = frozenset(
-    ["back to search", "< prev", "next >", "description", "features", "reviews", "attributes", "buy now", "search"]
-)
 # Words by which people ask, not what they ask for.
-_POLITE = frozenset((Path(__file__).parent / "polite_words.txt").read_text(encoding="utf-8").split())
+_POLITE = frozenset(resource(__package__, "polite_words.txt").split())
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class ParsedInstruction:
 
 
 @dataclass(frozen=True)
-class Listing:
+class SearchResult:
     """A product in a list of results: its asin in lower case, its title and the lowest price shown."""
 
     asin: str
@@ -71,14 +68,14 @@ def parse_instruction(instruction: str) -> ParsedInstruction:
     return ParsedInstruction(tuple(dict.fromkeys([*features, *named])), features, options, price, text.lower())
 
 
-def read_results(observation: str, actions: Sequence[str]) -> list[Listing]:
+def read_results(observation: str, actions: Sequence[str]) -> list[SearchResult]:
     """Reads a page of results."""
     fields = observation.split(SEPARATOR)
     asins = {action[6:-1] for action in actions}
     found = []
     for place, field in enumerate(fields[:-2]):
         if field.lower() in asins and fields[place + 2].startswith("$"):
-            found.append(Listing(field.lower(), fields[place + 1], _lowest(fields[place + 2])))
+            found.append(SearchResult(field.lower(), fields[place + 1], _lowest(fields[place + 2])))
     return found
 
 
@@ -86,8 +83,8 @@ def read_item(observation: str, actions: Sequence[str]) -> ItemView:
     """Reads a product's page."""
     fields = observation.split(SEPARATOR)
     price = max((place for place, field in enumerate(fields) if field.startswith("Price: $")), default=len(fields) - 1)
-    start = next((place + 1 for place, field in enumerate(fields) if field == "< Prev"), 0)
-    values = {action[6:-1] for action in actions} - _NAVIGATION
+    start = next((place + 1 for place, field in enumerate(fields) if field == PREV.text), 0)
+    values = {action[6:-1] for action in actions} - {*NAVIGATION}
     groups: list[tuple[str, list[str]]] = []
     for field in fields[start : price - 1]:
         if field not in values or not groups:
@@ -106,8 +103,8 @@ def _named_options(text: str) -> tuple[str, tuple[str, ...]]:
         return text, ()
     values: list[str] = []
     for piece in text[start + len(" with ") :].split(", and "):
-        _, name, value = piece.partition(": ")
-        if name or not values:
+        _, named, value = piece.partition(": ")
+        if named or not values:
             values.append(value)
         else:
             values[-1] += f", and {piece}"
@@ -148,7 +145,6 @@ class Shopper:
         self.instruction = parse_instruction(goal)
         self.thought = ""
         self._left, self._skips = steps, skip_options
-        self._listed: dict[str, Listing] = {}
         self._seen: dict[str, _Seen] = {}
         self._at = ""
         self._todo: list[str] = []
@@ -161,7 +157,7 @@ class Shopper:
             return self._on_item(observation, actions)
         if any(action.startswith("search[") for action in actions):
             return self._search()
-        if "click[next >]" in actions:
+        if _NEXT in actions:
             return self._on_results(observation, actions)
         self.thought = "back"
         return _PREV
@@ -174,7 +170,6 @@ class Shopper:
 
     def _on_results(self, observation: str, actions: Sequence[str]) -> str:
         found = read_results(observation, actions)
-        self._listed.update({listing.asin: listing for listing in found})
         fresh = [listing for listing in found if listing.asin not in self._seen]
         best = max(self._seen, key=lambda asin: self._seen[asin].fit, default="")
         # Buying the best so far takes its choices and four actions more, with a look at another one before.
@@ -184,7 +179,7 @@ class Shopper:
             return self._open(best, rank[best])
         if not fresh:
             self.thought = "none fits"
-            return _BACK if self._searches < 2 else "click[next >]"
+            return _BACK if self._searches < 2 else _NEXT
         chosen = max(fresh, key=lambda listing: self._promise(listing, rank[listing.asin])).asin
         return self._open(chosen, rank[chosen])
 
@@ -192,7 +187,7 @@ class Shopper:
         self._at, self.thought = asin, f"open {rank + 1}"
         return f"click[{asin}]"
 
-    def _promise(self, listing: Listing, rank: int) -> float:
+    def _promise(self, listing: SearchResult, rank: int) -> float:
         shared = _share(self.instruction.features, words(listing.title))
         return shared - 0.3 * rank - (2.0 if _too_dear(listing.price, self.instruction) else 0.0)
 

@@ -6,9 +6,10 @@ table keeps four numbers a goal, so millions of goals can lie in one memory-mapp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from skillc_gym.envs.webshop.catalog.product import bounded
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 NO_LIMIT = 1_000_000
 """The highest price of a goal that names none."""
@@ -129,6 +130,14 @@ class GoalSet:
         first, last = self.task_id(self.range.start), self.task_id(self.range.stop - 1)
         raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")
 
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of all goals in their order, of every split: their table, and what people wrote."""
+        found = sha256(repr(self._human).encode("utf-8", "surrogatepass"))
+        for column in self.table[:3]:
+            found.update(np.ascontiguousarray(column).data)
+        return found.hexdigest()
+
     def price(self, goal: Goal, product: int) -> float:
         """Returns a product's one price, as it is where this goal is asked for."""
         return float(self.table.prices[product])
@@ -171,16 +180,16 @@ class GoalSet:
 class DrawnGoals(GoalSet):
     """Goals that were drawn from several sets of one catalogue and kind, one of each, with that set's prices."""
 
-    def __init__(self, sets: Sequence[GoalSet], drawn: Sequence[int]) -> None:
-        picked = [
-            np.array([getattr(one.table, name)[index] for one, index in zip(sets, drawn, strict=True)])
-            for name in ("product", "variant", "price_upper", "weight")
-        ]
-        product, variant, price_upper, weight = picked
+    def __init__(self, sets: Iterable[GoalSet], drawn: Sequence[int]) -> None:
+        rows: list[list[Any]] = []
+        self._prices: list[NDArray[np.float64]] = []
+        for one, index in zip(sets, drawn, strict=True):
+            rows.append([column[index] for column in one.table[:4]])
+            self._prices.append(one.table.prices)
+        product, variant, price_upper, weight = map(np.array, zip(*rows, strict=True))
         sums = np.concatenate([np.zeros(1), np.cumsum(weight)])
-        table = GoalTable(product, variant, price_upper, weight, sums, sets[0].table.prices)
-        super().__init__(sets[0].products, table, kind=sets[0].kind, human=sets[0]._human)
-        self._prices = [one.table.prices for one in sets]
+        table = GoalTable(product, variant, price_upper, weight, sums, self._prices[0])
+        super().__init__(one.products, table, kind=one.kind, human=one._human)
 
     def price(self, goal: Goal, product: int) -> float:
         """Returns a product's one price in the set that the goal is from."""

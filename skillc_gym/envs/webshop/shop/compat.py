@@ -76,7 +76,7 @@ REPLACED = {
     "goals as its seed 42 does",
 }
 """Upstream's arguments that are other things here, with what replaces them."""
-_UNUSED = {"filter_goals": (None,), "limit_goals": (-1,), "num_prev_obs": (0,), "num_prev_actions": (0,), "seed": ()}
+_UNUSED = {"limit_goals": (-1,), "num_prev_obs": (0,), "num_prev_actions": (0,), "get_image": (None, 0), "seed": ()}
 _KNOWN = ("num_products", "human_goals", "show_attrs")
 
 
@@ -97,7 +97,7 @@ def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
             raise unknown_name(
                 "argument", name, (*_KNOWN, *REPLACED), "These are upstream's; docs/webshop.md has ours."
             )
-        elif value not in _UNUSED.get(name, (None, False)):
+        elif value not in _UNUSED.get(name, (None,)):
             raise ConfigError(f"{name}= is upstream's name; instead, {REPLACED[name]}.")
     return ours
 

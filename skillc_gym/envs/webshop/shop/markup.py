@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from skillc_gym.envs.webshop.catalog.product import Listing, Product, changed_texts, in_texts
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
 _REMEMBERED = 1 << 10
 
 
-def escape(text: str) -> str:
+def escape_marks(text: str) -> str:
     """Writes the marks of pages in round brackets: ``[SEP]`` becomes ``(SEP)``."""
     return _MARK.sub(r"(\1)", text) if "[" in text else text
 
@@ -38,10 +38,10 @@ class EscapedCatalog:
     def listing(self, index: int) -> Listing:
         """Returns what a list of results shows of a product."""
         listing = self._catalog.listing(index)
-        return replace(listing, asin=escape(listing.asin), title=escape(listing.title))
+        return replace(listing, asin=escape_marks(listing.asin), title=escape_marks(listing.title))
 
     def _product(self, index: int) -> Product:
         product = self._catalog.product(index)
-        changed = changed_texts(product, partial(in_texts, escape))
+        changed = changed_texts(product, partial(in_texts, escape_marks))
         changed.pop("main_image", None)
         return replace(product, **changed) if changed else product

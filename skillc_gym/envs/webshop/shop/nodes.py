@@ -14,10 +14,10 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote_plus
 
+from skillc_gym.envs.webshop.shop.pages import SUB_PAGES, Page
+
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
-    from skillc_gym.envs.webshop.shop.pages import Page
-
 
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
@@ -31,12 +31,18 @@ class Node(NamedTuple):
     text: str
     group: str = ""
 
+    @property
+    def label(self) -> str:
+        """The name by which ``click[...]`` calls a button."""
+        return self.text.lower()
+
 
 BACK, PREV, NEXT, BUY, SEARCH = (
     Node("button", label) for label in ("Back to Search", "< Prev", "Next >", "Buy Now", "Search")
 )
-_TABS = tuple(Node("button", label) for label in ("Description", "Features", "Reviews"))
-_ATTRIBUTES = Node("button", "Attributes")
+*_TABS, _ATTRIBUTES = (Node("button", label) for label in SUB_PAGES)
+NAVIGATION = tuple(node.label for node in (BACK, PREV, NEXT, BUY, SEARCH, *_TABS, _ATTRIBUTES))
+"""The labels of all buttons."""
 
 
 def results_nodes(number: int, total: int, listings: Iterable[Listing]) -> list[Node]:
@@ -256,8 +262,7 @@ _SHAPES = {"index": _index, "results": _results, "item": _item, "sub": _sub, "do
 
 def _buttons(found: list[Node]) -> list[str]:
     return [
-        f'<button type="submit" class="btn" name="click" value="{_attribute(node.text.lower())}">{_text(node.text)}'
-        "</button>"
+        f'<button type="submit" class="btn" name="click" value="{_attribute(node.label)}">{_text(node.text)}</button>'
         for node in found
         if node.kind == "button"
     ]

@@ -131,6 +131,11 @@ def address_of(page: Page, asin_of: Callable[[int], str], *, hits: Sequence[int]
     return f"{_PATHS[page.kind]}?{query}" if query else _PATHS[page.kind]
 
 
+def is_receipt(address: str) -> bool:
+    """Tells whether an address is of the page after a purchase."""
+    return address.partition("?")[0] == _PATHS["done"]
+
+
 def read_address(address: str) -> Address | None:
     """Takes an address apart; None for one that no page of the shop has."""
     path, _, query = address.partition("?")

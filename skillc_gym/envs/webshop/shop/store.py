@@ -14,7 +14,12 @@ from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
 from skillc_gym.envs.webshop.shop.compat import Fixes
 from skillc_gym.envs.webshop.shop.markup import EscapedCatalog
 from skillc_gym.envs.webshop.shop.nodes import (
+    BACK,
+    BUY,
+    NAVIGATION,
+    NEXT,
     PAGE_SIZE,
+    PREV,
     SEARCH,
     Node,
     done_nodes,
@@ -36,16 +41,14 @@ from skillc_gym.envs.webshop.shop.pages import (
 )
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
-_LARGE, _SHARE = 1 << 15, 4
-"""Of shops with more products, this share is remembered: what was seen is seldom seen again."""
-_BACK, _PREV, _NEXT, _BUY, _SEARCH = "back to search", "< prev", "next >", "buy now", "search"
+_LARGE, _FEWER = 1 << 15, 4
+"""In shops of more products, one page in so many is remembered: what was seen is seldom seen again."""
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
-_NAVIGATION = frozenset({_BACK, _PREV, _NEXT, _BUY, _SEARCH, *_SUBS})
 _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
 
 
@@ -68,11 +71,11 @@ class Store:
 
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
-        share = _SHARE if len(catalog) > _LARGE else 1
-        self._searched = lru_cache(_QUERIES // share)(lambda words: tuple(catalog.search(words)))
-        self._results = lru_cache(_PAGES // share)(self._results_body)
-        self._item = lru_cache(_ITEMS // share)(self._item_body)
-        self._sub = lru_cache(_PAGES // share)(
+        fewer = _FEWER if len(catalog) > _LARGE else 1
+        self._searched = lru_cache(_QUERIES // fewer)(lambda words: tuple(catalog.search(words)))
+        self._results = lru_cache(_PAGES // fewer)(self._results_body)
+        self._item = lru_cache(_ITEMS // fewer)(self._item_body)
+        self._sub = lru_cache(_PAGES // fewer)(
             lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub)))
         )
 
@@ -212,25 +215,25 @@ class Store:
 
     def _click(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
         body = self.body(page)
-        if label == _SEARCH or label not in body.clickables:
+        if label == SEARCH.label or label not in body.clickables:
             return None
         if self.fixes.any_case_asins and page.kind == "results" and label in body.targets and label not in body.buttons:
             return self._open(page, label, body.targets[label])
-        if label == _BUY:
+        if label == BUY.label:
             return page._replace(kind="done") if page.product >= 0 else None
-        if label == _BACK:
+        if label == BACK.label:
             return HOME
-        if label in _NAVIGATION:
+        if label in NAVIGATION:
             return self._navigate(page, label, generator)
         return self._open(page, label, body.targets[label])
 
     def _navigate(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
         kind = self._kind(page)
-        if label in (_PREV, _NEXT) and kind == "results":
-            return self._turn(page, page.number + (1 if label == _NEXT else -1), generator)
-        if label == _PREV and kind == "item":
+        if label in (PREV.label, NEXT.label) and kind == "results":
+            return self._turn(page, page.number + (1 if label == NEXT.label else -1), generator)
+        if label == PREV.label and kind == "item":
             return self._turn(page, page.number, generator)
-        if label == _PREV and kind == "sub":
+        if label == PREV.label and kind == "sub":
             return page._replace(kind="item", sub="")
         if label in _SUBS:
             return page._replace(kind="sub", sub=_SUBS[label]) if page.product >= 0 else None
@@ -272,9 +275,9 @@ class Store:
 
 
 def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None = None) -> Body:
-    buttons = [node.text.lower() for node in found if node.kind == "button"]
+    buttons = [node.label for node in found if node.kind == "button"]
     clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
-    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
+    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", SEARCH.label))
     return Body(page_text(found), clickables, actions, targets or {}, frozenset(buttons))
 
 

@@ -7,7 +7,6 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -24,17 +23,17 @@ except ImportError as error:
 
     raise missing_extra("Starlette", "browser") from error
 
-from skillc_gym.envs.webshop.shop.pages import Page
+from skillc_gym.envs.webshop.shop.pages import Page, is_receipt
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
 from skillc_gym.envs.webshop.site.episodes import Recording, Replay
 from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, picture, render, shop_page
 from skillc_gym.errors import SkillCError
+from skillc_gym.pages import resource
 from skillc_gym.version import __version__
 
 logger = logging.getLogger(__name__)
 
-_STATIC = Path(__file__).with_name("static")
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STATIC = {"shop.css": "text/css", "shop.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _LARGEST_FORM = 1 << 16
 _MOST_BOUGHT = 2_000
 _FOREVER = {"cache-control": "public, max-age=86400"}
@@ -106,7 +105,7 @@ class Site:
     def _task(self, asked: Any) -> int:
         goals = self.front.goals
         if asked in (None, ""):
-            return goals.draw(self._generator)
+            return self.front.core.draw_goal(self._generator)
         name = asked if isinstance(asked, str) and "/" in asked else goals.kind + f"/{asked!s:.20}"
         try:
             return goals.index(name)
@@ -116,8 +115,8 @@ class Site:
     async def _session(self, request: Request) -> Response:
         """Opens an episode of the goal that upstream's name of a session means, the same one at every visit."""
         session = request.path_params["session"]
-        goals, generator = self.front.goals, np.random.default_rng(list(session.encode()))
-        task = self._task(session.rpartition("_")[2] or "?") if "fixed" in session else goals.draw(generator)
+        draw, generator = self.front.core.draw_goal, np.random.default_rng(list(session.encode()))
+        task = self._task(session.rpartition("_")[2] or "?") if "fixed" in session else draw(generator)
         return RedirectResponse(f"/e/{self.tickets.issue(task, UPSTREAM)}/home", 303)
 
     async def _show(self, request: Request) -> Response:
@@ -165,7 +164,7 @@ class Site:
         last = max(len(replay.episode.turns) for replay in row)
         step = min(int(asked[:6]), last) if asked.isascii() and asked.isdecimal() else 0
         sides = [replay.moment(step, self.tickets.issue(replay.task)) for replay in row]
-        for side in (each for each in sides if each["address"].startswith("done")):
+        for side in (each for each in sides if is_receipt(each["address"])):
             self.buy(side["ticket"], side["address"])  # a receipt is shown for what was bought only
         return HTMLResponse(render("replay.html", sides=sides, step=step, last=last, goal=row[0].episode.goal))
 
@@ -191,10 +190,10 @@ class Site:
 
 async def _static(request: Request) -> Response:
     name = request.path_params["name"]
-    path = next((path for path in _STATIC.iterdir() if path.name == name), None)
-    if path is None or path.suffix not in _TYPES:
+    if name not in _STATIC:
         raise HTTPException(404, "There is no such file.")
-    return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers=_FOREVER)
+    text = resource("skillc_gym.envs.webshop.site.static", name)
+    return Response(text, media_type=_STATIC[name], headers=_FOREVER)
 
 
 async def _body(request: Request) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
-from skillc_gym.envs.webshop.shop.nodes import price_for_people
+from skillc_gym.envs.webshop.shop.nodes import BUY, price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
@@ -26,7 +26,6 @@ from skillc_gym.pages import page as filled_in
 
 Pairs = list[tuple[str, str]]
 
-BUY = "click[buy now]"
 _UNTYPED = re.compile(r"[\[\]\r\n]")
 
 
@@ -43,14 +42,14 @@ class Receipt(NamedTuple):
     """What a purchase was worth, and what would have fitted.
 
     ``shares`` says how well kind of product, attributes, options (if any were asked for) and price fit, in [0, 1];
-    ``asked`` what was asked for, in words, and whether the purchase has it; ``meant`` is the product of the task.
+    ``asked`` what was asked for, in words, and whether the purchase has it; ``meant`` is the product of the task, None
+    where that would have scored no better.
     """
 
-    score: float
     shares: Mapping[str, float]
     asked: Sequence[tuple[str, bool]]
     bought: Offer
-    meant: Offer
+    meant: Offer | None
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,12 @@ class ShopFront:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What two sites must agree on to show the same pages and scores."""
+        """What two sites must agree on to show the same pages and scores, whatever the task."""
         core = self.core
         return {
-            "catalog": core.catalog.sha256,
+            **core.identify(()),
             "goals": core.goals.kind,
-            "number_of_goals": len(core.goals.table.product),
-            "prices": float(core.goals.table.prices.sum()),
-            "noun_tagger": core.tagger.id,
-            "fixes": repr(core.fixes),
+            "goals_sha256": core.goals.sha256,
             "attributes": core.show_attributes,
             "escape_markup": core.escape_markup,
         }
@@ -160,7 +156,9 @@ class ShopFront:
             asked.append((f"at most ${goal.price_upper:,.2f}", got.r_price))
         shown = {name: share for name, share in shares.items() if share is not None}
         bought = self._offer(page.product, [": ".join(pair) for pair in page.options])
-        return Receipt(got.total, shown, asked, bought, self._offer(int(self.goals.table.product[task]), options))
+        better = got.total < core.best_score(self.goals.task_id(task))
+        meant = self._offer(int(self.goals.table.product[task]), options) if better else None
+        return Receipt(shown, asked, bought, meant)
 
     def _offer(self, index: int, options: Sequence[str]) -> Offer:
         product = self.core.catalog.product(index)
@@ -183,7 +181,7 @@ class ShopFront:
         state = ShopState(where, None)
         _, info = self.core.restore(Snapshot(self.goals.task_id(task), state, None, "", True))
         if page.kind == "done":
-            *_, info = self.core.step(BUY)
+            *_, info = self.core.step(f"click[{BUY.label}]")
         return info
 
 

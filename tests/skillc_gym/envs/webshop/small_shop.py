@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from skillc_gym.envs.webshop.catalog.product import Product
 from skillc_gym.envs.webshop.experts.shopper import words
@@ -20,7 +21,7 @@ MAKERS = ("Alderon", "Brivane", "Corvita", "Delmary", "Elvora", "Fennwick", "Gal
 class SmallShop:
     """A catalogue: see `skillc_gym.envs.webshop.catalog.Catalog`."""
 
-    sha256 = "0" * 64
+    sha256, folder = "0" * 64, Path("/nowhere")
 
     def __init__(self, makers=MAKERS, extra=()):
         self.products = [*regular(makers)]
@@ -35,9 +36,6 @@ class SmallShop:
         return self.products[index]
 
     listing = product
-
-    def asin(self, index):
-        return self.products[index].asin
 
     def index_of(self, asin):
         return self._index.get(asin)

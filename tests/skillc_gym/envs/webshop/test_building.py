@@ -13,7 +13,8 @@ import pytest
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
-from skillc_gym.envs.webshop.goals import goal_sets
+from skillc_gym.envs.webshop.goals import tables
+from skillc_gym.envs.webshop.workplace import work_folder
 from skillc_gym.errors import CatalogError
 
 OPEN = "from skillc_gym.envs.webshop.catalog import open_catalog\nprint(len(open_catalog('generated', size={size})))"
@@ -55,6 +56,11 @@ def test_processes_that_want_the_same_wait_for_the_first(tmp_path):
     assert folder.name[0] != "."
 
 
+def test_a_build_leaves_those_of_similar_names_alone(tmp_path):
+    with work_folder(tmp_path / "shop-2") as work, work_folder(tmp_path / "2"), work_folder(tmp_path / "shop"):
+        assert work.is_dir()
+
+
 @pytest.mark.parametrize("limit", [100_000, 400_000, 1_200_000])
 def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     pytest.importorskip("resource")
@@ -65,7 +71,7 @@ def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
 
 @pytest.mark.parametrize("name", ["docs.npy", "window_starts.npy", "human.json", "products.bin", "goals"])
 def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("skillc_gym.envs.webshop.goals.goal_sets._LARGE", 10)
+    monkeypatch.setattr("skillc_gym.envs.webshop.goals.tables._LARGE", 10)
     monkeypatch.setattr("skillc_gym.envs.webshop.search.searcher._SMALL", 10)
     folder = tmp_path / "shop"
     build_catalog(GeneratedSource(60), folder)
@@ -75,7 +81,7 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
 
     def use():
         catalog = Catalog(folder)
-        goal_sets.open_goals(catalog, kind="human")
+        tables.open_goals(catalog, kind="human")
         catalog.product(0)
 
     with pytest.raises(CatalogError, match="damaged"):
@@ -83,14 +89,17 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
 
 
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):
-    monkeypatch.setattr(goal_sets, "_LARGE", 10)
+    monkeypatch.setattr(tables, "_LARGE", 10)
     build_catalog(GeneratedSource(60), tmp_path / "shop")
     kept = {path.name for path in (tmp_path / "shop").glob("goals-*")}
-    assert kept == {f"goals-{kind}-0-{goal_sets._FORMAT}" for kind in ("synthetic", "human")}
+    assert kept == {f"goals-{kind}-0-{tables._FORMAT}" for kind in ("synthetic", "human")}
     catalog = Catalog(tmp_path / "shop")
-    mapped = [goal_sets.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]
+    mapped = [tables.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]
     assert all(isinstance(goals.table.product.base, np.memmap) for goals in mapped)
-    monkeypatch.setattr(goal_sets, "_LARGE", 100)
+    tables.open_goals(catalog, order="verl-agent:3:2", split="test")
+    tables.open_goals(catalog, order="verl-agent:3")
+    assert kept == {path.name for path in (tmp_path / "shop").glob("goals-*")}
+    monkeypatch.setattr(tables, "_LARGE", 100)
     for goals, kind in zip(mapped, ("synthetic", "human"), strict=True):
-        made = goal_sets.open_goals(Catalog(tmp_path / "shop"), kind=kind)
+        made = tables.open_goals(Catalog(tmp_path / "shop"), kind=kind)
         assert [made.goal(index) for index in made.range] == [goals.goal(index) for index in goals.range]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
+import pickle
 
 import pytest
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, cache_folder, open_catalog, sources
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog, sources
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
-from skillc_gym.envs.webshop.goals.goal_sets import open_goals
+from skillc_gym.envs.webshop.goals.tables import open_goals
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.files import cache_folder
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_products_by_index_and_id(files):
     for place, row in enumerate(generate_rows(12, seed=9)):
         product = catalog.product(place)
         assert (product.index, product.asin, product.title) == (place, row.row["asin"], row.row["name"])
-        assert catalog.asin(place) == product.asin
+        assert catalog.listing(place).asin == product.asin
         assert catalog.index_of(product.asin) == place
     assert [catalog.index_of(text) for text in ("", "B0", "b" * 10, "B" * 99, "\0", "é", "\ud800")] == [None] * 7
     for place in (-1, 12):
@@ -58,6 +61,7 @@ def test_one_source_is_one_object(files):
     assert open_catalog(mapping) is open_catalog(dict(mapping))
     assert open_catalog(mapping) is not open_catalog(files)
     assert open_catalog("generated", size=7) is open_catalog("generated", seed=0, size=7)
+    assert copy.deepcopy(open_catalog(files)) is pickle.loads(pickle.dumps(open_catalog(files))) is open_catalog(files)
 
 
 def test_other_content_is_another_catalogue(files):
@@ -72,6 +76,12 @@ def test_the_variable_names_a_folder(files, monkeypatch):
     monkeypatch.delenv("WEBSHOP_DATA")
     with pytest.raises(MissingDataError, match="WEBSHOP_DATA"):
         open_catalog()
+
+
+def test_the_cache_may_lie_in_the_users_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SKILLC_CACHE", "~/kept")
+    assert cache_folder("webshop") == tmp_path / "kept" / "webshop"
 
 
 def test_compressed_files(files):
@@ -131,7 +141,8 @@ class TestBadRows:
         catalog = open_catalog(files)
         assert dict(catalog.human_instructions()) == {asin: [good]}
         assert catalog.load_report.counts["human_elsewhere"] == 1
-        assert [note.asin for note in catalog.load_report] == [asin, asin]
+        assert [(note.asin, note.row) for note in catalog.load_report] == [(asin, -1), (asin, -1)]
+        assert (catalog.load_report.skipped, catalog.load_report.counts["human_skipped"]) == (0, 2)
 
     def test_of_entries_with_the_same_key_the_last_counts(self, files):
         asin = next(generate_rows(1, seed=9)).row["asin"]
@@ -175,7 +186,7 @@ class TestBadFiles:
         path.write_text(text[: int(len(text) * share)])
         with pytest.raises(CatalogError, match=r"whole elements.*cut off"):
             open_catalog(files)
-        assert not list(cache_folder().glob(".building-*"))
+        assert not list(cache_folder("webshop").glob(".building-*"))
         if share == 0.6:
             catalog = open_catalog({"products": path, "accept_truncated": True})
             assert 5 <= len(catalog) <= 9
@@ -190,6 +201,10 @@ class TestBadFiles:
             open_catalog({"products": files / "rows.json"})
         with pytest.raises(CatalogError, match=r"expected '\['"):
             open_catalog({"products": files / "items_ins_v2.json"})
+        for text in ("{1: {}}", "{[1]: {}}"):
+            (files / "odd.json").write_text(text)
+            with pytest.raises(CatalogError, match="a text as key"):
+                open_catalog({"products": path, "attributes": files / "odd.json"})
         path.write_text(path.read_text().replace('"pricing":', '"pricing"', 1))
         with pytest.raises(CatalogError, match="0 whole elements"):
             open_catalog(files)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_shop import SmallShop, make
 
-from skillc_gym.envs.webshop.goals.goal_sets import Facts, draw_limit, open_goals, synthetic_table
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination, split_range
+from skillc_gym.envs.webshop.goals.tables import Facts, draw_limit, open_goals, synthetic_table
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.shop.markup import escape
+from skillc_gym.envs.webshop.shop.markup import escape_marks
 
 PAGE = "Cheap [SEP] Buy Now [SEP] [button] Buy Now [button_]"
 DRAWN = {
@@ -61,6 +61,6 @@ def test_escaped_options_can_be_chosen_and_bought():
 
 @given(st.text("[]SEPbutton_ ckd(", max_size=40))
 def test_no_mark_is_left(text):
-    lowered = escape(text).lower()
+    lowered = escape_marks(text).lower()
     assert not [mark for mark in ("[sep]", "[button]", "[button_]", "[clicked button]") if mark in lowered]
-    assert escape(escape(text)) == escape(text)
+    assert escape_marks(escape_marks(text)) == escape_marks(text)

@@ -13,7 +13,7 @@ from skillc_gym.envs.webshop.catalog import generate_rows
 from skillc_gym.envs.webshop.catalog.image_features import ImageFeatures
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.compat import REPLACED
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, UnknownNameError
 
 
 def test_names_that_are_taken(shop):
@@ -28,6 +28,9 @@ def test_names_that_are_answered(shop):
     for name in REPLACED:
         with pytest.raises(ConfigError, match=f"{name}= is upstream's name; instead, "):
             WebShopEnv(data=shop, **{name: 7})
+    with pytest.raises(ConfigError, match="session= is upstream's"):
+        WebShopEnv(data=shop, session=0)
+    WebShopEnv(data=shop, session=None, get_image=0)
     with pytest.raises(UnknownNameError, match="human_goals"):
         WebShopEnv(data=shop, human_goal=True)
 
@@ -40,6 +43,9 @@ def test_the_number_of_products(tmp_path, shop):
     (tmp_path / "items_ins_v2.json").write_text(json.dumps(facts))
     assert len(WebShopEnv(data=tmp_path, num_products=25).catalog) == 25
     assert len(WebShopEnv(data=str(tmp_path), num_products=None).catalog) == 30
+    for generator, said in (({"sice": 5}, "'size'"), ({"size": 5}, "leave one out"), ({"seed": "x"}, "whole number")):
+        with pytest.raises(SkillCError, match=said):
+            WebShopEnv(data="generated", num_products=30, generator=generator)
     with pytest.raises(ConfigError, match="make-catalog --num-products"):
         WebShopEnv(data=shop, num_products=3)
 
@@ -75,8 +81,9 @@ def test_orders_of_goals(shop):
     assert (theirs.product == unshuffled[places[42]]).all()
     assert (ours.product != theirs.product).any()
     assert (ours.prices == theirs.prices).all()
-    with pytest.raises(UnknownNameError, match="verl-agent"):
-        WebShopEnv(data=shop, goal_order="verl")
+    for order in ("verl", "verl-agent:1:0", f"verl-agent:{2**32}:2"):
+        with pytest.raises(UnknownNameError, match="verl-agent"):
+            WebShopEnv(data=shop, goal_order=order)
 
 
 def test_goals_of_a_product_stand_together_and_splits_share_none(shop):
@@ -101,6 +108,9 @@ def test_features_of_pictures(shop, tmp_path):
     assert env.get_image().shape == (512,)
     with pytest.raises(MissingDataError, match="image_features="):
         WebShopEnv(data=shop, image_features=tmp_path / "none.npz")
+    np.savez(path, urls=np.array([url]), features=np.ones((1, 3), np.float32))
+    with pytest.raises(CatalogError, match="512"):
+        WebShopEnv(data=shop, image_features=path)
     path.write_bytes(b"PK")
     with pytest.raises(CatalogError, match="urls and features"):
         WebShopEnv(data=shop, image_features=path)

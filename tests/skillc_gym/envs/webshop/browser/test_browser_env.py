@@ -72,12 +72,17 @@ class TestContract(TextEnvContract):
         env.close()
 
 
+def browser_of(env):
+    return env.unwrapped._tab._browser
+
+
 def test_a_tab_whose_document_has_no_root_yet_is_led_to_the_page(make_env):
     env = make_env(transport="swap")
     first, _ = env.reset(seed=0)
     env.unwrapped._tab.ask("document.documentElement.remove(); return ''")
     again, _ = env.reset(seed=0)
     assert again == first
+    assert env.reset(options={"session": 3}) == env.reset(options={"task_id": "synthetic/3"})
 
 
 def test_pictures_show_the_page_however_late_its_files_come(make_env, monkeypatch):
@@ -120,6 +125,15 @@ def test_moments_are_those_of_the_text_environment(make_env, transport):
         assert moment == native.restore(native.snapshot())
 
 
+def test_the_page_is_read_anew_after_a_search_that_is_refused(make_env):
+    env = make_env(compat="upstream")
+    ideographs = "".join(map(chr, range(0x4E00, 0x5300)))  # every one is a term
+    *_, info = play(env, RUG[0], f"search[{ideographs}]")
+    assert (info["page"], info["action_valid"]) == ("results", False)
+    shown = env.unwrapped._tab.ask("return Number(document.documentElement.dataset.state)")
+    assert env.parsed_page.state == shown
+
+
 KILLED = [("served", "browser"), ("served", "driver"), ("served", "everything"), ("swap", "everything")]
 
 
@@ -128,15 +142,15 @@ def test_an_episode_outlives_its_browser(make_env, transport, victim):
     env, native = make_env(transport=transport, browsers=None), WebShopEnv(data=SHOP)
     play(env, *RUG)
     play(native, *RUG)
-    group = env.process_group
+    group = browser_of(env).process_group
     children = [process for process in members(group) if process != group]
     for process in {"browser": children, "driver": [group], "everything": members(group)}[victim]:
         send(process, signal.SIGKILL)
     for action in ("click[description]", "click[< prev]", "click[buy now]"):
         assert env.step(action) == native.step(action)
-    assert env.process_group != group
+    assert browser_of(env).process_group != group
     assert gone(group)
-    last = env.process_group
+    last = browser_of(env).process_group
     env.close()
     env.close()
     assert gone(last)
@@ -150,12 +164,12 @@ def test_a_browser_that_hangs_is_replaced(make_env):
     env, native = make_env(browsers=None, timeout=4), WebShopEnv(data=SHOP)
     play(env, *RUG)
     play(native, *RUG)
-    group = env.process_group
+    group = browser_of(env).process_group
     for process in members(group):
         if process != group:
             send(process, signal.SIGSTOP)
     assert env.step("click[features]") == native.step("click[features]")
-    assert env.process_group != group
+    assert browser_of(env).process_group != group
     assert gone(group)
 
 
@@ -183,10 +197,10 @@ def test_a_hostile_page_asks_nothing_of_anybody(make_env):
     env = make_env(observation_mode="screenshot", viewport=(300, 300))
     hostile = SHOP.products[-4]
     env.reset(seed=0)
-    env.browser_log()
+    browser_of(env).log()
     for action in (f"search[{hostile.title[-12:]}]", f"click[{hostile.asin.lower()}]", "click[description]"):
         assert env.step(action)[-1]["action_valid"]
-    assert env.browser_log() == []
+    assert browser_of(env).log() == []
 
 
 @pytest.mark.parametrize("transport", ["served", "swap"])
@@ -211,7 +225,7 @@ def test_what_is_left_of_earlier_pages_is_collected(make_env, monkeypatch, trans
 def test_a_forgotten_environment_ends_its_browser(make_env):
     env = type(make_env())(data=SHOP)
     env.reset(seed=0)
-    group = env.process_group
+    group = browser_of(env).process_group
     assert members(group)
     del env
     assert gone(group)
@@ -228,7 +242,7 @@ def test_groups_share_browsers(chromium):
             observations, rewards, ended, *_ = groups.step([action] * 6)
             seen += [observations, rewards.tolist(), ended.tolist()]
         if options:
-            assert len({env.unwrapped.process_group for env in groups.envs}) == 2
+            assert len({browser_of(env).process_group for env in groups.envs}) == 2
             assert len({env.unwrapped.parsed_page.ticket for env in groups.envs}) == 6
         groups.close()
         played.append(seen)
@@ -243,7 +257,7 @@ PARENT = """
     from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
     env = WebShopBrowserEnv(data=SHOP, transport="swap")
     env.reset(seed=0)
-    print(env.process_group, flush=True)
+    print(env._tab._browser.process_group, flush=True)
     os.kill(os.getpid(), signal.{signal})
     time.sleep(60)
 """

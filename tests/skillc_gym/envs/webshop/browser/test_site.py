@@ -14,10 +14,13 @@ from hostile_shop import HOSTILE, SHOP
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from page_reader import Reader
+from small_shop import SmallShop
 from visitor import Visitor
 
+from skillc_gym.envs.webshop.browser.transports import RemoteSite
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
+from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
@@ -250,6 +253,34 @@ def test_a_persons_receipt_says_what_would_have_fitted(visitor):
         assert part in said
 
 
+def test_who_bought_the_best_there_is_reads_of_nothing_better(visitor):
+    visitor.begin(0, person=True)
+    visitor.post(("search_query", "alderon lamp"))
+    visitor.get(next(link for link in Reader(visitor.page).links if "asin=B000000002&" in link))
+    visitor.post(("color", "titanium"))
+    visitor.post(("size", 'large 12" [xl]'))
+    visitor.post(("click", "buy now"))
+    assert "color: titanium</span> <strong>does not fit" in visitor.page
+    assert "What would have fitted" not in visitor.page
+
+
+def test_tasks_are_drawn_as_in_the_text_environment():
+    """Upstream's draw is one place late: of two goals it never gives the first."""
+    shop = SmallShop(makers=(), extra=[{"options": {"color": ("red", "blue")}}])
+    with ThreadedSite(open_site({"data": shop, "compat": "upstream"})) as running:
+        visitor = Visitor(running.url)
+        for _ in range(12):
+            visitor.begin(None)
+            assert running.site.tickets.read(visitor.ticket).task == 1
+
+
+def test_a_site_with_other_goals_is_another_shop(site):
+    RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP, observation_mode="url")))
+    for options, said in (({"goal_order": "verl-agent"}, "goals_sha256"), ({"seed_prices": 3}, "prices_sha256")):
+        with pytest.raises(ConfigError, match=f"another shop: .*{said}"):
+            RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP, observation_mode="url", **options)))
+
+
 def test_people_read_prices_scores_and_buttons_as_people_write_them(visitor):
     dear = SHOP.products[-5]
     for person, price, turns in ((True, "$1,299.50 to $2,000.00", 0), (False, "$1299.5 to $2000.0", 1)):
@@ -274,9 +305,11 @@ def test_recorded_episodes_are_shown_side_by_side():
         assert "click[nothing]" in visitor.page
         assert "not possible" in visitor.page
         assert "&lt;b&gt;Look twice." in visitor.page
-        frames = [part.partition('"')[0].replace("&amp;", "&") for part in visitor.page.split('<iframe src="')[1:]]
-        assert [frame.split("/")[3].partition("?")[0] for frame in frames] == ["item", "item"]
-        assert all(visitor.get(frame) == 200 for frame in frames)
+        for step, shown in (("2", ["item", "item"]), ("4", ["receipt", "item"])):
+            visitor.get(f"/replays/0?step={step}")
+            frames = [part.partition('"')[0].replace("&amp;", "&") for part in visitor.page.split('<iframe src="')[1:]]
+            assert [frame.split("/")[3].partition("?")[0] for frame in frames] == shown
+            assert all(visitor.get(frame) == 200 for frame in frames)
         for odd in ("?step=99999999999", "?step=-1", "?step=%C2%B2", ""):
             assert visitor.get("/replays/0" + odd) == 200
         assert visitor.get("/replays/9") == visitor.get("/replays/" + "9" * 5_000) == 404

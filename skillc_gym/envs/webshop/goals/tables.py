@@ -1,4 +1,4 @@
-"""The goal sets of a process: made once per catalogue, kind and seed, and shared by all environments.
+"""The tables of goals, in every order: made once per catalogue, kind and seed, and shared by all environments.
 
 Upstream never seeds its draws of prices, so there every process has other prices; here a seed fixes them, and all
 workers share one list of goals. The order and the weights are upstream's own.
@@ -32,7 +32,7 @@ from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.built import Catalog
+    from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 
 SHUFFLE_SEED = 233
@@ -142,7 +142,7 @@ _LARGE = 20_000
 _FORMAT = 2
 ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}
 """Orders of the goals, with the seed of their shuffle; "products" keeps those of a product together."""
-_SEEDED = re.compile(r"verl-agent:(?P<seed>\d+)(?::(?P<members>\d+)(?::(?P<round>\d+))?)?")
+_SEEDED = re.compile(r"verl-agent:(?P<seed>\d{1,10})(?::(?P<members>[1-9]\d{0,5})(?::(?P<round>\d{1,6}))?)?")
 _SEEDED_NAMES = ("verl-agent:SEED", "verl-agent:SEED:MEMBERS", "verl-agent:SEED:MEMBERS:ROUND")
 
 
@@ -174,12 +174,11 @@ def open_goals(
     if kind not in KINDS:
         raise unknown_name("kind of goals", kind, KINDS)
     seeded = _SEEDED.fullmatch(order)
-    if order not in ORDERS and seeded is None:
-        raise unknown_name("order of goals", order, (*ORDERS, *_SEEDED_NAMES))
+    if order not in ORDERS and (seeded is None or int(seeded["seed"]) >= 1 << 32):
+        remedy = "SEED is below 2**32, MEMBERS at least 1."
+        raise unknown_name("order of goals", order, (*ORDERS, *_SEEDED_NAMES), remedy)
     if seeded is not None and seeded["members"]:
-        first, members = int(seeded["seed"]), int(seeded["members"])
-        orders = [open_goals(catalog, kind=kind, order=f"verl-agent:{first + member}") for member in range(members)]
-        return _drawn(orders, split, first, int(seeded["round"] or 0))
+        return _drawn(catalog, kind, split, seeded)
     goals = _goals(catalog, kind, seed, order)
     if not len(goals.table.product):
         raise MissingDataError(
@@ -198,14 +197,17 @@ def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
     _write(human_table(facts, seed=seed), _place(catalog, "human", seed))
 
 
-def _drawn(orders: Sequence[GoalSet], split: str, seed: int, reset: int) -> GoalSet:
+def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> GoalSet:
     """The goals that verl-agent's vector draws at a reset: from each group's order one."""
-    draw, places = np.random.RandomState(seed), split_range(split, len(orders[0]), "verl-agent")
-    if len(orders) > len(places):
-        raise ConfigError(
-            f"{len(orders)} goals are drawn without repetition, and the split {split!r} has {len(places)}"
-        )
-    drawn = [draw.choice(places, size=len(orders), replace=False) for _ in range(reset + 1)]
+    seed, members, reset = (int(number or 0) for number in order.groups())
+    places = split_range(split, len(open_goals(catalog, kind=kind)), "verl-agent")
+    if members > len(places):
+        raise ConfigError(f"{members} goals are drawn without repetition, and the split {split!r} has {len(places)}")
+    draw = np.random.RandomState(seed)
+    drawn = [draw.choice(places, size=members, replace=False) for _ in range(reset + 1)]
+    # One order after the other, and none is remembered: of a large catalogue each has millions of goals.
+    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}") for member in range(members))
+    orders = (GoalSet(catalog, goals.table, kind=kind, human=goals.human) for goals in made)
     return DrawnGoals(orders, drawn[-1].tolist())
 
 
@@ -213,8 +215,7 @@ def _drawn(orders: Sequence[GoalSet], split: str, seed: int, reset: int) -> Goal
 def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
     seeded = _SEEDED.fullmatch(order)
     seed, shuffle = (int(seeded["seed"]),) * 2 if seeded else (seed, ORDERS[order])
-    place = _place(catalog, kind, seed, order)
-    # The many orders of verl-agent are made one after the other, of the same facts.
+    # The many orders of verl-agent are made one after the other, of the same facts, and take too much room to be kept.
     facts = _facts if seeded else _facts.__wrapped__
 
     def make() -> GoalTable:
@@ -222,7 +223,8 @@ def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
         table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    return _Goals(_kept(catalog, place, make), _human(catalog) if kind == "human" else {})
+    table = make() if seeded or len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make)
+    return _Goals(table, _human(catalog) if kind == "human" else {})
 
 
 @lru_cache(1)
@@ -238,13 +240,11 @@ def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
 
 def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> Path:
     named = "" if order == "upstream" else f"-{order}"
-    return Path(getattr(catalog, "folder", "")) / f"goals-{kind}-{seed}{named}-{_FORMAT}"
+    return catalog.folder / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(catalog: Catalog, folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
-    """Maps a large catalogue's table from its folder, where it is written the first time; makes a small one's."""
-    if getattr(catalog, "folder", None) is None or len(catalog) < _LARGE:
-        return make()
+def _kept(folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
+    """Maps a table from its folder, where it is written the first time."""
     if not folder.is_dir():
         table = make()
         try:
