@@ -87,7 +87,7 @@ class TranscriptError(SkillCError, ValueError):
 
 
 class MissingExtraError(SkillCError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
+    """An optional dependency is not installed, or not as it is needed; the message names the extra."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = "") -> UnknownNameError:
@@ -107,18 +107,21 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
     return UnknownNameError(f"Unknown {kind} {brief(name)}; {expected}.{hint}{' ' + remedy if remedy else ''}")
 
 
-def missing_extra(package: str, extra: str) -> MissingExtraError:
-    """Builds the error for an optional package that is not installed; names the command for both kinds of install."""
+def missing_extra(package: str, extra: str, why: str = "is not installed") -> MissingExtraError:
+    """Builds the error for an optional package that is not there; names the command for both kinds of install."""
     return MissingExtraError(
-        f"{package} is not installed; it comes with the extra {extra!r}: pip install 'skillc-gym[{extra}]', or in a "
+        f"{package} {why}; it comes with the extra {extra!r}: pip install 'skillc-gym[{extra}]', or in a "
         f"checkout pip install -e '.[{extra}]'."
     )
 
 
 @contextmanager
 def needs_extra(package: str, extra: str) -> Iterator[None]:
-    """Surrounds imports of an optional package, which end in :func:`missing_extra` where it is not installed."""
+    """Surrounds imports of an optional package, which end in :func:`missing_extra` where one fails.
+
+    The error says why: the package may be there in another version, or without what it needs.
+    """
     try:
         yield
     except ImportError as error:
-        raise missing_extra(package, extra) from error
+        raise missing_extra(package, extra, f"cannot be imported ({error})") from error

@@ -1,4 +1,4 @@
-"""Packages that import what they export when it is asked for (PEP 562)."""
+"""What is imported when it is asked for: what packages export (PEP 562), and what a reference names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy_exports"]
+from skillc_gym.errors import ConfigError, SkillCError
+
+__all__ = ["lazy_exports", "load_module", "load_reference"]
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -41,6 +44,28 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
         return sorted({*vars(sys.modules[package]), *_deferred_imports(package)})
 
     return get, names
+
+
+def load_reference(reference: str) -> Any:
+    """Returns what ``module:name`` names; the module is imported now. ConfigError if there is no such thing."""
+    module, _, name = reference.partition(":")
+    found = load_module(module, reference)
+    if not hasattr(found, name):
+        raise ConfigError(f"Expected a reference 'module:name', got {reference!r}: {module!r} has no {name!r}")
+    return getattr(found, name)
+
+
+def load_module(module: str, reference: str) -> ModuleType:
+    """Imports the module of a reference; ConfigError, which names both, if that fails."""
+    try:
+        return importlib.import_module(module)
+    except (ImportError, TypeError, ValueError) as error:  # the last two where the name is relative or empty
+        if isinstance(error, SkillCError):
+            raise
+        raise ConfigError(
+            f"{reference!r} names the module {module!r}, which cannot be imported ({error}): write the module's full "
+            "name, and install it, or put its folder into PYTHONPATH"
+        ) from error
 
 
 @cache

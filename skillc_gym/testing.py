@@ -14,6 +14,8 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,17 +76,20 @@ class TextEnvContract:
         """Makes a new instance; two instances must behave alike."""
         raise NotImplementedError("Override make_env() and return a new environment")
 
+    def teardown_method(self) -> None:
+        """Closes what a check has made, after it: pytest calls this, and `check_text_env` does."""
+        self._closing.close()
+
     def test_gymnasium_accepts_it(self) -> None:
         """Gymnasium's own checker passes, and every declared render mode works."""
-        env = self.make_env()
+        env = self._new()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*different from the unwrapped version.*")
             check_env(env, skip_render_check=env.spec is None)
-        env.close()
 
     def test_same_seed_same_transcript(self) -> None:
         """Equal seeds give equal observations, rewards, flags and infos: again, and in another instance."""
-        env, other = self.make_env(), self.make_env()
+        env, other = self._new(), self._new()
         for seed in self.seeds:
             first = self._walk(env, seed)
             _same(first, self._walk(env, seed), f"seed {seed} played twice in one instance")
@@ -93,19 +98,19 @@ class TextEnvContract:
     def test_unseeded_resets_follow_the_last_seed(self) -> None:
         """reset(seed=s) and then reset() is reproducible: all randomness comes from ``self.np_random``."""
         drawn = []
-        for env in (self.make_env(), self.make_env()):
+        for env in (self._new(), self._new()):
             env.reset(seed=self.seeds[0])
             drawn.append([env.reset() for _ in range(5)])
         _same(drawn[0], drawn[1], "five resets without a seed after the same seed")
 
     def test_infos_hold_the_keys(self) -> None:
         """Every info, at reset and at each step, holds the keys with values of exactly these types."""
-        for moment in self._walk(self.make_env(), self.seeds[0]):
+        for moment in self._walk(self._new(), self.seeds[0]):
             self._check_info(moment[-1])
 
     def test_spaces_hold_everything(self) -> None:
         """Observations are text of the space; sampled actions are accepted."""
-        env = self.make_env()
+        env = self._new()
         for seed in self.seeds:
             for observation, *_ in self._walk(env, seed):
                 _require(isinstance(observation, str), f"observations are str, got {type(observation).__name__}")
@@ -121,7 +126,7 @@ class TextEnvContract:
 
     def test_impossible_actions_are_answered(self) -> None:
         """An inadmissible action gets a text answer, is marked in ``action_valid``, changes nothing, never raises."""
-        env = self.make_env()
+        env = self._new()
         for action in self.garbage:
             _, before = env.reset(seed=self.seeds[0])
             observation, reward, terminated, truncated, info = env.step(action)
@@ -133,7 +138,7 @@ class TextEnvContract:
 
     def test_listed_actions_are_possible(self) -> None:
         """Every listed action is accepted as valid."""
-        env = self.make_env()
+        env = self._new()
         _, info = env.reset(seed=self.seeds[0])
         task = {"task_id": info["task_id"]}
         for action in _commands(info)[:50]:
@@ -171,7 +176,7 @@ class TextEnvContract:
 
     def test_task_ids_are_fixed(self) -> None:
         """``task_ids`` is a sorted tuple without repetitions, the same in every instance; each id can be asked for."""
-        env, other = self.make_env(), self.make_env()
+        env, other = self._new(), self._new()
         core: Any = env.unwrapped
         ids = core.task_ids
         _require(isinstance(ids, tuple) and len(ids) > 0, f"task_ids is a non-empty tuple, got {type(ids).__name__}")
@@ -187,7 +192,7 @@ class TextEnvContract:
 
     def test_options_are_validated(self) -> None:
         """Unknown options and task ids raise an error that names them, and leave a usable environment."""
-        env = self.make_env()
+        env = self._new()
         for options, name in (({"task_id": "no such task"}, "no such task"), ({"tsak_id": "x"}, "tsak_id")):
             try:
                 env.reset(seed=0, options=options)
@@ -229,9 +234,18 @@ class TextEnvContract:
                     _require(shown[0] == front + plain[0], "the skill must stand in front, the rest be unchanged")
                     _require(shown[0] in wrapped.observation_space, "the skill does not fit the observation space")
 
+    @cached_property
+    def _closing(self) -> ExitStack:
+        return ExitStack()
+
+    def _new(self) -> Env:
+        env = self.make_env()
+        self._closing.callback(env.close)
+        return env
+
     def _pair(self, folder: Path, where: str) -> tuple[Any, Any]:
         """The environment without and with a SkillInjection; (None, None) if its own injection lies too deep."""
-        env, other = self.make_env(), self.make_env()
+        env, other = self._new(), self._new()
         if isinstance(env, SkillInjection):
             return env.env, other
         if find_wrapper(env, SkillInjection) is not None:
@@ -262,7 +276,7 @@ class TextEnvContract:
 
     def _core(self) -> Any:
         # Without wrappers: a step limit would go on counting over restores.
-        return self.make_env().unwrapped
+        return self._new().unwrapped
 
     def _check_info(self, info: Mapping[str, Any]) -> None:
         for key, kind in self.info_keys.items():
@@ -284,6 +298,8 @@ def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] 
             getattr(kit, name)()
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error
+        finally:
+            kit.teardown_method()
 
 
 def _replay(core: Any, state: Any, actions: list[str]) -> Transcript:

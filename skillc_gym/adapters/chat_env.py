@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -140,7 +141,7 @@ class ChatEnv:
         library = library or spec.library
         if library:
             layers = SkillInjection(layers, library, enabled=False, where="info")
-        self._env = ChatPrompt(ActionFormat(layers) if tags else layers, chat_format)
+        self._env = ChatPrompt(ActionFormat(layers, tail=chat_format.reply_tail) if tags else layers, chat_format)
         self._switchable = library is not None
         self._recorder: EpisodeRecorder | None = None
         self._seeds: np.random.Generator | None = None
@@ -185,6 +186,7 @@ class ChatEnv:
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
         seed = self._seed(seed)
+        self._done = True  # whatever raises from here on: the episode before is over
         observation, info = self._env.reset(seed=seed, options=options or None)
         self._recorder = EpisodeRecorder(observation, info, seed=seed, group_id=group_id)
         self._done = self._cut = False
@@ -248,9 +250,20 @@ class ChatEnv:
             "inadmissible": sum(not turn.action_valid for turn in episode.turns),
         }
 
+    def numbers(self) -> dict[str, float]:
+        """The outcome in the record, for metrics: ``condition``, ``won``, ``terminated``, ``truncated``, ``steps``."""
+        record = self.record()
+        return {name: float(record[name]) for name in ("condition", "won", "terminated", "truncated", "steps")}
+
     def close(self) -> None:
-        """Closes the environment."""
+        """Closes the environment; what was played can still be asked for."""
         self._env.close()
+
+
+def tasks_of(make: Callable[[], ChatEnv]) -> tuple[str, ...]:
+    """The tasks of what ``make`` makes; it is closed again."""
+    with closing(make()) as env:
+        return env.task_ids
 
 
 def _chat_format(chat: ChatFormat | Mapping[str, Any], tags: bool) -> ChatFormat:

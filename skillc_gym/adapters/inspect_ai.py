@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
 from skillc_gym.panels import ranked
 
@@ -53,19 +54,19 @@ def webshop(tasks: int = 20, seed: int = 0, library: str | None = None, **env_kw
 
 def _panel(env: str, tasks: int, seed: int, library: str | None, env_kwargs: dict[str, Any]) -> Task:
     make = partial(ChatEnv, env, library=library, **env_kwargs)
-    return skill_task(make, paired_requests(ranked(make().task_ids, seed)[:tasks], seed=seed))
+    return skill_task(make, paired_requests(ranked(tasks_of(make), seed)[:tasks], seed=seed))
 
 
 def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> MemoryDataset:
     """One sample per request: the first prompt as input, the request's columns and the task type as metadata."""
-    env = make()
-    found = []
-    for number, request in enumerate(requests):
-        chat = env.begin(request)
-        metadata = {**request.to_row(), "task_type": env.episode().task_type}
-        found.append(Sample(input=_messages(chat), id=f"{number}-{request.task_id}", metadata=metadata))
-    env.close()
-    return MemoryDataset(found)
+    with closing(make()) as env:
+        return MemoryDataset([_sample(env, number, request) for number, request in enumerate(requests)])
+
+
+def _sample(env: ChatEnv, number: int, request: EpisodeRequest) -> Sample:
+    chat = env.begin(request)
+    metadata = {**request.to_row(), "task_type": env.episode().task_type}
+    return Sample(input=_messages(chat), id=f"{number}-{request.task_id}", metadata=metadata)
 
 
 @solver  # type: ignore[untyped-decorator]
@@ -73,18 +74,17 @@ def play(make: Callable[[], ChatEnv]) -> Any:
     """Lets the model play a sample's episode; one of Inspect's limits cuts it, and it counts as truncated."""
 
     async def solve(state: Any, generate: Callable[..., Any]) -> Any:
-        env = make()
-        state.messages = _messages(env.begin(state.metadata))
-        try:
-            while not env.done:
-                state = await generate(state)
-                if state.completed:
-                    break
-                state.messages += _messages(env.step(state.output.completion).messages)
-        finally:
-            env.cut()
-            state.store.set(_STORE, env.record())
-            env.close()
+        with closing(make()) as env:
+            state.messages = _messages(env.begin(state.metadata))
+            try:
+                while not env.done:
+                    state = await generate(state)
+                    if state.completed:
+                        break
+                    state.messages += _messages(env.step(state.output.completion).messages)
+            finally:
+                env.cut()
+                state.store.set(_STORE, env.record())
         return state
 
     return solve

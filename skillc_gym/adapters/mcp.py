@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest
+from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest, tasks_of
 from skillc_gym.errors import SkillCError, needs_extra, unknown_name
 from skillc_gym.version import __version__
 
@@ -23,7 +23,7 @@ class EpisodeTools:
 
     Args:
         make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
-        episodes: Most episodes under way; the oldest is forgotten.
+        episodes: Most episodes that are kept; one that has ended is forgotten first, else the oldest.
         requests: The episodes that :meth:`start_next` plays, in this order.
 
     Raises:
@@ -34,8 +34,8 @@ class EpisodeTools:
         self, make: Callable[[], ChatEnv], episodes: int = 64, requests: Iterable[EpisodeRequest] = ()
     ) -> None:
         self._make, self._most = make, episodes
-        self._task_ids = make().task_ids
-        self._episodes: OrderedDict[tuple[str, str], ChatEnv] = OrderedDict()
+        self._task_ids = tasks_of(make)
+        self._episodes: dict[tuple[str, str], ChatEnv] = {}
         self._requests = deque(requests)
         for request in self._requests:
             if request.task_id not in self._task_ids:
@@ -74,7 +74,7 @@ class EpisodeTools:
             raise ToolError("Every episode has been started: there is none left to start.") from None
         try:
             return self._start(ctx, lambda env: env.begin(request))
-        except ToolError:
+        except BaseException:
             self._requests.appendleft(request)
             raise
 
@@ -84,13 +84,20 @@ class EpisodeTools:
             chat = begin(env)
         except SkillCError as error:
             raise ToolError(str(error)) from error  # the server hides the words of any other exception
+        finally:
+            if env.done:  # it could not begin
+                env.close()
         # Whoever knows an id acts in its episode, and not every transport has sessions: only its client can know it.
         episode = secrets.token_urlsafe(16)
         with self._lock:
+            if len(self._episodes) >= self._most:
+                self._forget_one()
             self._episodes[_session(ctx), episode] = env
-            if len(self._episodes) > self._most:
-                self._episodes.popitem(last=False)
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
+
+    def _forget_one(self) -> None:
+        key = next((key for key, env in self._episodes.items() if env.done), next(iter(self._episodes)))
+        self._episodes.pop(key).close()
 
     def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
         """Carries out one command in an episode and tells what happens.
@@ -100,12 +107,15 @@ class EpisodeTools:
             episode: What start called it.
             command: One of the possible commands, exactly as it is listed.
         """
-        if (_session(ctx), episode) not in self._episodes:
+        with self._lock:
+            env = self._episodes.get((_session(ctx), episode))
+        if env is None:
             raise ToolError(f"There is no episode {episode[:40]!r} under way. Start one with start().")
-        env = self._episodes[_session(ctx), episode]
         if env.done:
             return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
         step = env.step(command)
+        if step.done:
+            env.close()
         return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
 
 
@@ -124,7 +134,7 @@ def create_server(
         requests: The episodes to play, such as :func:`~skillc_gym.adapters.paired_requests` gives: ``start`` begins the
             next one and takes no arguments. Without them the agent itself chooses task, seed and condition, which is
             for trying things out, not for measuring.
-        episodes: Most episodes under way.
+        episodes: Most episodes that are kept; one that has ended is forgotten first, else the oldest.
     """
     tools = EpisodeTools(make, episodes, requests or ())
     server = MCPServer(

@@ -44,9 +44,9 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
 
     def get_metrics(self) -> dict[str, Any]:
         """Outcome in numbers, with success under the name of its condition."""
-        record = self._chat.record()
-        won = {"won_with" if record["condition"] else "won_without": record["won"]}
-        return {**won, **{name: float(record[name]) for name in ("terminated", "truncated", "steps")}}
+        numbers = self._chat.numbers()
+        won = "won_with" if numbers.pop("condition") else "won_without"
+        return {won: numbers.pop("won"), **numbers}
 
     def close(self) -> None:
         """Closes the environment."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
 
 with needs_extra("tinker-cookbook", "tinker"):
@@ -31,8 +31,7 @@ class ChatMessageEnv(MessageEnv):  # type: ignore[misc]
         """Carries out a reply. The last step carries the outcome in its metrics and the record in its logs."""
         step = self.env.step(_text(message["content"]))
         self._chat += [message, *step.messages]
-        record = self.env.record() if step.done else {}
-        metrics = {name: float(record[name]) for name in _OUTCOME if name in record}
+        record, metrics = (self.env.record(), self.env.numbers()) if step.done else ({}, {})
         if step.done:
             reason = StopReason.COMPLETED if step.terminated else StopReason.MAX_TURNS
             metrics[f"{STOP_METRIC_PREFIX}{reason}"] = 1.0
@@ -97,7 +96,7 @@ class PairedDataset(RLDataset):  # type: ignore[misc]
         n_plus: int | None = None,
         seed: int = 0,
     ) -> None:
-        names = make().task_ids if task_ids is None else task_ids
+        names = tasks_of(make) if task_ids is None else task_ids
         requests = paired_requests(names, seed=seed, group_size=group_size, n_plus=n_plus)
         groups = [tuple(requests[start : start + group_size]) for start in range(0, len(requests), group_size)]
         self._builders = [PairedGroupBuilder(make, group, renderer) for group in groups]
@@ -114,6 +113,7 @@ class PairedDataset(RLDataset):  # type: ignore[misc]
 
 def _finished(env: ChatEnv, trajectory: Any) -> dict[str, float]:
     env.cut()  # a limit of tinker-cookbook ends episodes without a word to the environment
+    env.close()
     record = env.record()
     if trajectory.transitions:
         trajectory.transitions[-1].logs.update(_logs(record))
@@ -133,6 +133,3 @@ def _text(content: Any) -> str:
         f"<think>{part['thinking']}</think>" if part["type"] == "thinking" else part.get("text", "") for part in content
     )
     return "".join(said)
-
-
-_OUTCOME = ("condition", "won", "terminated", "truncated", "steps")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import closing
 from statistics import fmean
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
 
 with needs_extra("verifiers", "verifiers"):
@@ -67,7 +68,7 @@ class SkillTaskset(vf.Taskset[SkillTask, SkillTasksetConfig]):  # type: ignore[m
     def load(self) -> Iterator[SkillTask]:
         """Yields the tasks in the environment's order."""
         config = self.config
-        names = config.make().task_ids[: config.tasks]
+        names = tasks_of(config.make)[: config.tasks]
         size = config.group_size
         requests = paired_requests(names, seed=config.seed, group_size=size, n_plus=config.n_plus)
         for start in range(0, len(requests), size):
@@ -107,7 +108,10 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
                 trace.record_metric("gap", fmean(won[1]) - fmean(won[0]))
 
     async def _play(self, task: SkillTask, player: Any, condition: int) -> None:
-        chat = self.config.taskset.make()
+        with closing(self.config.taskset.make()) as chat:
+            await self._play_in(chat, task, player, condition)
+
+    async def _play_in(self, chat: ChatEnv, task: SkillTask, player: Any, condition: int) -> None:
         data = task.data
         *system, first = chat.begin(EpisodeRequest(data.task_id, data.seed, condition, data.group_id))
         seen = {"conditions": [condition], "prompt": first["content"]}
@@ -123,7 +127,7 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
         chat.cut()
         trace, record = interaction.trace, chat.record()
         trace.record_reward("episode_return", record["episode_return"])
-        trace.record_metrics({name: float(record[name]) for name in _METRICS})
+        trace.record_metrics(chat.numbers())
         trace.info.update(record)
 
 
@@ -145,6 +149,3 @@ class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]
             headers = {"Authorization": f"Bearer {secret}"}
             reply = await client.post(f"{endpoint}/chat/completions", json=body, headers=headers)
         return vf.ProgramResult(exit_code=int(reply.is_error), stdout="", stderr=reply.text if reply.is_error else "")
-
-
-_METRICS = ("condition", "won", "terminated", "truncated", "steps")

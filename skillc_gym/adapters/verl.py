@@ -71,8 +71,7 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
     def _output(
         self, tokens: list[int], mask: list[int], logprobs: list[float] | None, scores: list[float]
     ) -> AgentLoopOutput:
-        record, prompt = self._chat.record(), len(tokens) - len(mask)
-        numbers = {name: float(record[name]) for name in ("condition", "won", "terminated", "truncated", "steps")}
+        record, numbers, prompt = self._chat.record(), self._chat.numbers(), len(tokens) - len(mask)
         return AgentLoopOutput(
             prompt_ids=tokens[:prompt],
             response_ids=tokens[prompt:][: self._room],

@@ -127,6 +127,10 @@ class DifficultyCurriculum:
         """The task types, in their order."""
         return tuple(self.tasks)
 
+    def __contains__(self, task_id: str) -> bool:
+        """Whether a task is one of the curriculum's."""
+        return task_id in self._where
+
     def levels(self, task_type: str) -> tuple[float, ...]:
         """The difficulties of a type, from the easiest on."""
         return tuple(self.tasks[self._require(task_type)])
@@ -150,7 +154,7 @@ class DifficultyCurriculum:
 
     def update(self, task_id: str, success: float) -> None:
         """Takes in how an episode of a task went, from 0 to 1; UnknownNameError for a task of another curriculum."""
-        if task_id not in self._where:
+        if task_id not in self:
             raise unknown_name("task of the curriculum", task_id, self._where)
         if not 0 <= success <= 1:
             raise ConfigError(f"Success is a number between 0 and 1; got {success!r}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -58,7 +59,8 @@ class CurriculumOptions:
     def __post_init__(self) -> None:
         for entry in fields(self):
             value = getattr(self, entry.name)
-            object.__setattr__(self, entry.name, None if value is None else _CONVERT[str(entry.type)](value))
+            if value is not None or "None" not in str(entry.type):
+                object.__setattr__(self, entry.name, _checked(entry.name, str(entry.type), value))
         for reason in self.retire_by:
             if reason not in RETIREMENT_REASONS:
                 raise unknown_name("retirement reason", reason, RETIREMENT_REASONS)
@@ -85,12 +87,34 @@ class CurriculumOptions:
 
 
 _NOT_NEGATIVE = ("lam", "beta_freq", "min_validations", "margin")
-_CONVERT: Mapping[str, Callable[[Any], Any]] = {
-    "float": float,
-    "float | None": float,
-    "int": int,
-    "tuple[int, ...]": lambda counts: tuple(map(int, counts)),
-    "tuple[str, ...]": lambda reasons: tuple(sorted(reasons, reverse=True)),
+
+
+def _checked(name: str, kind: str, value: Any) -> Any:
+    convert, expected = _KINDS[kind]
+    try:
+        return convert(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f"The curriculum's {name} must be {expected}, got {value!r}") from error
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str) or not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):  # its letters would be taken for names
+        raise TypeError
+    return tuple(sorted(value, reverse=True))
+
+
+_KINDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    "float": (_number, "a finite number"),
+    "float | None": (_number, "a finite number or None"),
+    "int": (operator.index, "a whole number"),
+    "tuple[int, ...]": (lambda counts: tuple(map(operator.index, counts)), "a list of whole numbers"),
+    "tuple[str, ...]": (_names, "a list of names"),
 }
 
 

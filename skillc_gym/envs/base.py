@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode, require_text
 
-__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered"]
+__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered", "require_render_mode", "reset_needed"]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")
@@ -26,6 +26,13 @@ Outcome = tuple[str, float, bool, bool]
 def rendered(*modes: str, fps: int = 4) -> dict[str, Any]:
     """Gymnasium's metadata of an environment: its render modes, and the steps per second of a film."""
     return {"render_modes": list(modes), "render_fps": fps}
+
+
+def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | None:
+    """Returns a render mode of an environment's metadata, or None for none; UnknownNameError for any other."""
+    if mode not in (None, *metadata["render_modes"]):
+        raise unknown_name("render mode", mode, metadata["render_modes"], "Leave it out for none.")
+    return mode
 
 
 class Snapshot(NamedTuple):
@@ -97,6 +104,10 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     def difficulty_of(self, task_id: str) -> float | None:
         """Returns how hard a task is, from 0 to 1; None where the environment does not say."""
         return None
+
+    def all_commands(self) -> tuple[str, ...]:
+        """Returns every command of any task, sorted, for numbered actions; nothing where they cannot be listed."""
+        return ()
 
     @abstractmethod
     def _start(self, task_id: str) -> str:
@@ -174,7 +185,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             InvalidActionError: The action is no text.
         """
         if not self._task_id:
-            raise _reset_needed()
+            raise reset_needed()
         if type(action) is not str:
             require_text(action)
         if len(action) > self.action_space.max_length or not (action.isascii() or not _HALF.search(action)):
@@ -186,7 +197,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     def snapshot(self) -> Snapshot:
         """Returns the moment, to come back to with `restore`, in this environment or another one with its tasks."""
         if not self._task_id:
-            raise _reset_needed()
+            raise reset_needed()
         return Snapshot(self._task_id, self._state(), self._action, self._observation, self._action_valid)
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
@@ -249,7 +260,8 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         self.__dict__.update(moment["attributes"])
 
 
-def _reset_needed() -> ResetNeeded:
+def reset_needed() -> ResetNeeded:
+    """The error of what is asked while no task is being played."""
     return ResetNeeded("No task is being played: call reset() first.")
 
 

@@ -19,8 +19,9 @@ from gymnasium.envs.registration import VectorizeMode
 
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.warm_start import WarmStart, load_reference
+from skillc_gym.envs.warm_start import WarmStart
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.lazy import load_module, load_reference
 
 __all__ = [
     "ENTRY_POINTS",
@@ -37,9 +38,6 @@ __all__ = [
 
 ENTRY_POINTS = "skillc_gym.environments"
 """Group of entry points under which packages name their `EnvSpec`."""
-
-CHAT_READERS = {"verl-agent": "skillc_gym.adapters.verl_agent.prompts:read_chat"}
-"""Who reads wordings that stand elsewhere, ``READER:PLACE``: ``module:function`` of place and environment's name."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,10 @@ class EnvSpec:
 
     def chat_format(self, name: str) -> ChatFormat:
         """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder."""
-        reader, _, place = name.partition(":")
-        if place and reader in CHAT_READERS:
-            read: ChatFormat = load_reference(CHAT_READERS[reader])(place, self.name)
-            return read
+        if name.startswith("verl-agent:"):
+            read = load_reference("skillc_gym.adapters.verl_agent.prompts:read_chat")
+            found: ChatFormat = read(name.partition(":")[2], self.name)
+            return found
         return self.chat[name] if name in self.chat else ChatFormat.named(name)
 
     @property
@@ -172,7 +170,7 @@ def env_spec(name: str) -> EnvSpec:
     """
     module, _, rest = name.rpartition(":")
     if module:
-        _import(module, name)
+        load_module(module, name)
     known = env_specs() if rest not in _registered else (_registered[rest],)
     return next((spec for spec in known if rest in (spec.name, spec.id)), EnvSpec(name=rest, id=rest))
 
@@ -217,21 +215,16 @@ def short_type(task_type: str) -> str:
 @functools.cache
 def _register_installed() -> None:
     for found in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        spec = found.load()
+        try:
+            spec = found.load()
+        except Exception as error:  # a package of somebody else's may raise anything
+            why = f"{type(error).__name__}: {error}"
+            raise ConfigError(
+                f"The entry point {found.value!r} of {ENTRY_POINTS} cannot be loaded ({why}): mend the package that "
+                "names it, or uninstall it"
+            ) from error
         if not isinstance(spec, EnvSpec):
             raise ConfigError(
                 f"The entry point {found.value!r} of {ENTRY_POINTS} must name an EnvSpec, got {spec!r:.80}"
             )
         register(spec)
-
-
-def _import(module: str, name: str) -> None:
-    if module.startswith("."):
-        raise ConfigError(f"The environment {name!r} is written module:id, with the module's full name.")
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise ConfigError(
-            f"The environment {name!r} names the module {module!r}, which cannot be imported ({error}); "
-            "install it, or put its folder into PYTHONPATH"
-        ) from error

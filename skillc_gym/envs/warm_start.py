@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.lazy import load_reference
 
-__all__ = [
-    "PLAIN_WORDS",
-    "DemoTasks",
-    "Demonstrator",
-    "MistakenDemonstrator",
-    "Spelling",
-    "WarmStart",
-    "load_reference",
-]
+__all__ = ["PLAIN_WORDS", "DemoTasks", "Demonstrator", "MistakenDemonstrator", "Spelling", "WarmStart"]
 
 
 class Demonstrator(Protocol):
@@ -112,14 +103,3 @@ class WarmStart:
         """Makes the expert of an episode from its first info; one that ``errs`` leaves out the essential step."""
         made: Demonstrator = load_reference(self.expert)(info, errs)
         return made
-
-
-def load_reference(reference: str) -> Any:
-    """Returns what ``module:name`` names; the module is imported now. ConfigError if there is no such thing."""
-    module, _, name = reference.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"Expected a reference 'module:name' that can be imported, got {reference!r}: {error}"
-        ) from error

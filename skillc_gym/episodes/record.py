@@ -78,7 +78,8 @@ class Episode:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values; :meth:`from_dict` gives an equal episode."""
-        return {**asdict(self), "won": float(self.won), "turns": [asdict(turn) for turn in self.turns]}
+        found = asdict(self)
+        return {**found, "won": float(self.won), "turns": list(found["turns"])}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Episode:
@@ -108,14 +109,14 @@ class EpisodeRecorder:
         self._turns: list[Turn] = []
         self._ends = (False, False)
 
-    def add(self, reply: str, outcome: tuple[str, Any, bool, bool, Mapping[str, Any]]) -> None:
+    def add(self, reply: Any, outcome: tuple[str, Any, bool, bool, Mapping[str, Any]]) -> None:
         """Adds one exchange: the agent's reply, and what ``env.step(reply)`` returned."""
         observation, reward, terminated, truncated, info = outcome
         self._turns.append(
             Turn(
                 observation=self._observation,
-                reply=reply,
-                action=info.get("executed_action", reply),
+                reply=str(reply),  # of a numbered action, its number
+                action=str(info.get("executed_action", reply)),
                 format_valid=bool(info.get("format_valid", True)),
                 action_valid=bool(info.get("action_valid", True)),
                 reward=float(reward),

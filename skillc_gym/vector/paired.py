@@ -104,7 +104,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)
         self._at_once: int = getattr(self.envs[0].unwrapped, "concurrent_steps", 1)
-        self._group_ids = np.repeat(np.arange(num_groups), group_size)
         self._n_plus = np.full(num_groups, group_size // 2 if self._switchable else 0)
         self._seeds = np.zeros(num_groups, dtype=np.uint64)
         self._observations: list[Any] = [None] * self.num_envs
@@ -156,7 +155,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def member_info(self, member: int) -> dict[str, Any]:
         """The latest info of one member, with its number (``member``) and its group's metadata."""
-        group = int(self._group_ids[member])
+        group = member // self.group_size
         return {
             **self._infos[member],
             "member": member,
@@ -300,12 +299,12 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._ready = False
         for group in episodes:
             self._started[group] = False
-            self._hold(self._span(group))
+            self._hold(self.members(group))
         begun = {group: self._reset_members(group, episode) for group, episode in episodes.items()}
         # Infos that were not looked at yet hold these two arrays as they were.
         self._n_plus, self._seeds = self._n_plus.copy(), self._seeds.copy()
         for group, episode in episodes.items():
-            span = self._span(group)
+            span = slice(group * self.group_size, (group + 1) * self.group_size)
             self._observations[span], self._infos[span] = begun[group]
             self._n_plus[group], self._seeds[group], self._started[group] = episode.n_plus, episode.seed, True
             self._hold(span, held=False)
@@ -346,9 +345,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._done = self._done.copy()
         self._done[members] = held
 
-    def _span(self, group: int) -> slice:
-        return slice(group * self.group_size, (group + 1) * self.group_size)
-
     def _batch(self) -> Any:
         if self._text:
             return tuple(self._observations)
@@ -359,7 +355,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._failed[list(raised)] = True
         self._hold(list(raised))
         first, error = next(iter(raised.items()))
-        group, task = self._group_ids[first], self._infos[first].get("task_id")
+        group, task = first // self.group_size, self._infos[first].get("task_id")
         others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
         return MemberError(
             f"Member {first} of group {group}, task {task!r},{others} raised {type(error).__name__}: {error}. What the "

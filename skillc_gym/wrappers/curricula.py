@@ -13,6 +13,7 @@ from gymnasium.utils import RecordConstructorArgs
 from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
+from skillc_gym.panels import tasks_by_type
 from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
@@ -69,13 +70,19 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         # Always the same three draws, so that an option given once does not shift the episodes after it.
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
         task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
-        chosen = {"task_id": task_id, **(options or {})}
+        chosen = _with_task(options, task_id)
         chosen.setdefault("skill", coin < self._share(chosen["task_id"]))
         return self.env.reset(seed=seed, options=chosen)
 
     def _share(self, task_id: str) -> float:
         kind = self._type_of.get(task_id)
         return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
+
+
+def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:
+    """Reset options with a task: the one that they name, else the drawn one."""
+    named = {key: value for key, value in (options or {}).items() if key != "task_id" or value is not None}
+    return {"task_id": drawn, **named}
 
 
 def _own_draws(
@@ -90,13 +97,12 @@ def _own_draws(
 def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
     if not hasattr(env, "task_ids") or not hasattr(env, "task_type_of"):
         raise ConfigError(f"SkillCurriculum needs an environment with task_ids and task_type_of(task_id), got {env}")
-    tasks: dict[str, list[str]] = {kind: [] for kind in task_types}
-    for task_id in env.task_ids:
-        tasks.setdefault(env.task_type_of(task_id), []).append(task_id)
-    empty = [kind for kind in task_types if not tasks[kind]]
+    tasks = tasks_by_type({task_id: env.task_type_of(task_id) for task_id in env.task_ids})
+    empty = [kind for kind in task_types if kind not in tasks]
     if empty:
-        there = ", ".join(kind for kind, task_ids in tasks.items() if task_ids)
-        raise ConfigError(f"The curriculum has types without a task: {', '.join(empty)}; {env} has tasks of: {there}")
+        raise ConfigError(
+            f"The curriculum has types without a task: {', '.join(empty)}; {env} has tasks of: {', '.join(tasks)}"
+        )
     return {kind: tasks[kind] for kind in task_types}
 
 
@@ -109,8 +115,9 @@ def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
 class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """At each reset plays a task that a `DifficultyCurriculum` proposes, and tells it at the end how it went.
 
-    A ``task_id`` given in ``options`` is respected and counted as well. An episode that is left unfinished does not
-    count. All draws come from the environment's seed; the curriculum itself continues over seeds.
+    A ``task_id`` given in ``options`` is respected, and counted if it is one of the curriculum's. An episode that is
+    left unfinished does not count. All draws come from the environment's seed; the curriculum itself continues over
+    seeds.
 
     Args:
         env: An environment with generated games of several difficulties.
@@ -139,11 +146,11 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
         self._draws = _own_draws(self, seed, 2, self._draws)
         proposed = self.curriculum.propose(1, self._draws)[0]
-        return self.env.reset(seed=seed, options={"task_id": proposed, **(options or {})})
+        return self.env.reset(seed=seed, options=_with_task(options, proposed))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Steps; the curriculum learns how an episode ended."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if terminated or truncated:
+        if (terminated or truncated) and info["task_id"] in self.curriculum:
             self.curriculum.update(info["task_id"], float(info["won"]))
         return observation, reward, terminated, truncated, info

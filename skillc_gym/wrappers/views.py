@@ -1,7 +1,8 @@
-"""Views for agents that read no chat: numbered commands, words as a vector, the last exchanges as text, statistics."""
+"""Views for agents that read no chat: numbered commands, words in a vector, a history in text, shaping, statistics."""
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -14,7 +15,9 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from skillc_gym.envs.registry import description_of
 from skillc_gym.errors import ConfigError
+from skillc_gym.lazy import load_reference
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import text_space
 
@@ -24,15 +27,16 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
 
     ``info["action_mask"]`` (int8 of shape (n,), 1 for admissible) follows Gymnasium's convention;
     :meth:`action_masks` (bool) is what SB3-contrib's MaskablePPO asks for. Choosing a masked command is answered like
-    any command that is not admissible.
+    any command that is not admissible. ``info["executed_action"]`` has its text, "" at reset.
 
     Args:
         env: A text environment whose ``info`` has ``admissible_commands``.
-        commands: The commands in the order of their numbers; by default all commands of all tasks of the environment,
-            sorted, which loads every task once: name a small game set, or give your own list.
+        commands: The commands in the order of their numbers; by default the environment's ``all_commands()``, for which
+            ALFWorld loads every task once: name a small game set, or give your own list.
 
     Raises:
-        ConfigError: The list is empty or repeats itself; at a reset or step, if none of its commands is admissible.
+        ConfigError: The list is empty or repeats itself; at a reset, or at a step that does not end the episode, if
+            none of its commands is admissible; at a step, if the action is none of their numbers.
 
     Examples:
         >>> env = DiscreteCommands(gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types="pick",
@@ -46,9 +50,12 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
         given = None if commands is None else tuple(commands)
         RecordConstructorArgs.__init__(self, commands=given)
         gymnasium.Wrapper.__init__(self, env)
-        self.commands = commands_of_all_tasks(env) if given is None else given
+        self.commands: tuple[str, ...] = getattr(env.unwrapped, "all_commands", tuple)() if given is None else given
         if not self.commands or len(set(self.commands)) < len(self.commands):
-            raise ConfigError(f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}")
+            raise ConfigError(
+                f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}. {env} does not "
+                "list its own where these are none: give DiscreteCommands(env, commands=[...])"
+            )
         self._index = {command: index for index, command in enumerate(self.commands)}
         self._mask = np.zeros(len(self.commands), np.int8)
         self.action_space = Discrete(len(self.commands))
@@ -56,33 +63,33 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode; ``info`` gains ``action_mask``."""
         observation, info = self.env.reset(seed=seed, options=options)
-        return observation, self._masked(info)
+        return observation, self._masked(info, "", ended=False)
 
     def step(self, action: int) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Carries out the command of that number."""
-        if not self.action_space.contains(np.int64(action)):
-            raise ConfigError(f"Actions are 0..{len(self.commands) - 1}, got {action!r}")
-        observation, reward, terminated, truncated, info = self.env.step(self.commands[int(action)])
-        return observation, reward, terminated, truncated, self._masked(info)
+        command = self.commands[self._number(action)]
+        observation, reward, terminated, truncated, info = self.env.step(command)
+        return observation, reward, terminated, truncated, self._masked(info, command, terminated or truncated)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which commands are admissible now: bool of shape (n,)."""
         return self._mask.astype(bool)
 
-    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _number(self, action: Any) -> int:
+        try:
+            number = operator.index(action)  # of Python, NumPy or torch; floats and texts have none
+        except TypeError:
+            number = -1
+        if not 0 <= number < len(self.commands):
+            raise ConfigError(f"Actions are 0..{len(self.commands) - 1}, got {action!r}")
+        return number
+
+    def _masked(self, info: dict[str, Any], executed: str, ended: bool) -> dict[str, Any]:
         self._mask = np.zeros(len(self.commands), np.int8)
         self._mask[[self._index[name] for name in info["admissible_commands"] if name in self._index]] = 1
-        if not self._mask.any():
+        if not ended and not self._mask.any():
             raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")
-        return {**info, "action_mask": self._mask}
-
-
-def commands_of_all_tasks(env: gymnasium.Env[Any, Any]) -> tuple[str, ...]:
-    """Every command of any task of an environment with a game set, sorted; ConfigError for others."""
-    games = getattr(env.unwrapped, "games", None)
-    if games is None:
-        raise ConfigError(f"{env} has no list of all commands; give DiscreteCommands(env, commands=[...])")
-    return tuple(sorted({command for task_id in games.task_ids for command in games.load(task_id).commands}))
+        return {**info, "action_mask": self._mask, "executed_action": executed}
 
 
 _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
@@ -144,7 +151,9 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Acts; the observation is the history and what is new."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._exchanges.append("\n".join(part for part in (self._last, f"> {_shown(action, self.env)}") if part))
+        # A wrapper further in may number the commands.
+        shown = action[: _ROOM_FOR_ACTION - 4] if isinstance(action, str) else info["executed_action"]
+        self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation
         return "\n".join([self._first, *self._exchanges, observation]), reward, terminated, truncated, info
 
@@ -152,12 +161,48 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
 _ROOM_FOR_ACTION = 4_100
 
 
-def _shown(action: Any, env: gymnasium.Env[str, Any]) -> str:
-    """The command behind an action, also where a wrapper further in numbers them; cut where it is absurdly long."""
-    if isinstance(action, str):
-        return action[: _ROOM_FOR_ACTION - 4]
-    commands: Any = env.get_wrapper_attr("commands")
-    return str(commands[int(action)])
+class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
+    """Adds ``gamma * phi(s') - phi(s)`` to the reward, where ``phi`` is minus the length of the shortest plan, scaled.
+
+    Potential-based shaping leaves the optimal policies unchanged (Ng, Harada and Russell 1999); ``phi`` of a won state
+    is 0. ``info["shaping"]`` holds the added part, so that the raw reward can be had back.
+
+    Args:
+        env: An environment whose description names a planner, such as ``skillc/ALFWorld-v0`` with the native engine.
+        gamma: The learner's discount.
+        scale: What one step of the plan is worth.
+
+    Raises:
+        ConfigError: ``gamma`` is outside (0, 1], or nothing plans in the environment.
+    """
+
+    def __init__(self, env: gymnasium.Env[str, Any], gamma: float = 1.0, scale: float = 0.05) -> None:
+        RecordConstructorArgs.__init__(self, gamma=gamma, scale=scale)
+        gymnasium.Wrapper.__init__(self, env)
+        if not 0 < gamma <= 1:
+            raise ConfigError(f"PlanShaping(gamma=...) lies in (0, 1], got {gamma}")
+        spec = description_of(env)
+        if spec is None or not spec.planner:
+            raise ConfigError(f"PlanShaping needs an environment whose EnvSpec names a planner; {env} has none")
+        self.gamma, self.scale = gamma, scale
+        self._plan = load_reference(spec.planner)
+        self._potential = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        """Starts an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._potential = self._phi()
+        return observation, {**info, "shaping": 0.0}
+
+    def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
+        """Acts and adds the change of potential to the reward."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        before, self._potential = self._potential, self._phi()
+        shaping = self.gamma * self._potential - before
+        return observation, float(reward) + shaping, terminated, truncated, {**info, "shaping": shaping}
+
+    def _phi(self) -> float:
+        return -self.scale * len(self._plan(self))
 
 
 class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):

@@ -130,6 +130,22 @@ def test_an_injection_that_shows_its_skill_when_off_is_found(toy_library):
         kit.test_skills_off_change_nothing()
 
 
+def test_the_kit_closes_what_it_makes():
+    opened: list[int] = []
+
+    class Counted(ToyEnv):
+        def __init__(self):
+            super().__init__()
+            opened.append(id(self))
+
+        def close(self):
+            if id(self) in opened:
+                opened.remove(id(self))
+
+    check_text_env(Counted)
+    assert opened == []
+
+
 def test_the_failing_check_is_named():
     with pytest.raises(AssertionError, match="test_infos_hold_the_keys: info lacks 'goal'"):
         check_text_env(NoGoal)

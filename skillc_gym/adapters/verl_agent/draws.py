@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -134,16 +135,24 @@ def alfworld_panel(
             f"A validation has 1 member or more, and the first is 0; got {members} members, number {reset}"
         )
     games = AlfworldGames.read(config, dataset, **options)
-    env: Any = gymnasium.make(env_spec("alfworld").id, **games.env_kwargs).unwrapped
-    listed = games.listed(env.task_ids)
+    with closing(gymnasium.make(env_spec("alfworld").id, **games.env_kwargs)) as env:
+        task_ids: Sequence[str] = env.get_wrapper_attr("task_ids")
+    listed = games.listed(task_ids)
     starts = range(seed + 1000, seed + 1000 + members)
     return [next(islice(game_cycle(listed, start), reset, None)) for start in starts]
 
 
 def web_data(asked: Mapping[str, Any]) -> Any:
-    """Our ``data`` for the files of ``env_kwargs``, there or in WEBSHOP_DATA; MissingDataError if in neither."""
+    """Our ``data`` for the files of ``env_kwargs``, there or in WEBSHOP_DATA.
+
+    Raises:
+        ConfigError: One of the two files is not named.
+        MissingDataError: One is in neither place.
+    """
     if not asked.get("file_path"):
         return None
+    if not asked.get("attr_path"):
+        raise ConfigError(f"env_kwargs names file_path={asked['file_path']!r} without attr_path: name both, or neither")
     named = {"products": asked["file_path"], "attributes": asked["attr_path"]}
     files = {part: _found(Path(path)) for part, path in named.items()}
     human = files["products"].with_name("items_human_ins.json")

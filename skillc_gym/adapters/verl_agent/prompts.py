@@ -126,7 +126,10 @@ class _Code:
 
     def number(self, kind: type[_N], fits: Any, part: Any) -> int:
         """The number in the first node that fits; 0 if there is none."""
-        return next((int(part(node).value) for node in self._all(kind) if fits(node)), 0)
+        node = next((part(node) for node in self._all(kind) if fits(node)), ast.Constant(0))
+        if not isinstance(node, ast.Constant) or type(node.value) is not int:
+            raise self._lacks(f"a number where it has {ast.unparse(node)!r}")
+        return node.value
 
     def _all(self, kind: type[_N]) -> Iterator[_N]:
         return (node for node in ast.walk(self.tree) if isinstance(node, kind))
@@ -137,7 +140,8 @@ class _Code:
 
 def _joins_texts(node: ast.Call) -> bool:
     """Whether it is ``"...".join(f"..." for ...)``."""
-    joins = isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+    func = node.func
+    joins = isinstance(func, ast.Attribute) and func.attr == "join" and isinstance(func.value, ast.Constant)
     return joins and bool(node.args) and isinstance(getattr(node.args[0], "elt", None), ast.JoinedStr)
 
 
@@ -148,15 +152,23 @@ def _is_minus(node: ast.expr | None) -> bool:
 def _template(node: Any, names: Mapping[str, str]) -> str:
     """A template of ``str.format`` from an f-string."""
     pieces = [
-        _escaped(part.value) if isinstance(part, ast.Constant) else f"{{{names.get(part.value.id, part.value.id)}}}"
+        _escaped(part.value) if isinstance(part, ast.Constant) else f"{{{_name(part.value, names)}}}"
         for part in node.values
     ]
-    return "".join(map(str, pieces))
+    return "".join(pieces)
+
+
+def _name(node: ast.expr, names: Mapping[str, str]) -> str:
+    """Our name of what is filled in; an expression stands as it is, and `ChatFormat` names it in its refusal."""
+    return names.get(written := ast.unparse(node), written)
 
 
 def _renamed(template: str) -> str:
     """A template with our names of what is filled in."""
-    parsed = string.Formatter().parse(template)
+    try:
+        parsed = list(string.Formatter().parse(template))
+    except ValueError:
+        return template  # `ChatFormat` says what is wrong with it
     return "".join(
         _escaped(text) + ("" if name is None else f"{{{_PLACEHOLDERS.get(name, name)}}}") for text, name, _, _ in parsed
     )

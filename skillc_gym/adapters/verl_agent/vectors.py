@@ -51,6 +51,10 @@ class _Envs(ABC):
     def _tasks(self) -> list[str]:
         """Draws the next task of every group."""
 
+    def _seeds(self) -> list[int]:
+        """Draws the seed of every group, for what an environment draws beyond its task; nothing, unless overridden."""
+        return [0] * self.env_num
+
     @abstractmethod
     def _answer(self, observation: str, info: dict[str, Any], done: bool) -> _Answer:
         """One member's answer in their words; ``info`` is ours."""
@@ -78,7 +82,7 @@ class _Envs(ABC):
         env: Any = self.groups.envs[0].unwrapped
         n_plus = self.n_plus
         shown = [n_plus if isinstance(n_plus, int) else n_plus(env.task_type_of(task), self.group_n) for task in tasks]
-        self.groups.reset(seed=[0] * self.env_num, options={"task_ids": tasks, "n_plus": shown})
+        self.groups.reset(seed=self._seeds(), options={"task_ids": tasks, "n_plus": shown})
         self._answers = [self._told(member, done=False) for member in range(self.num_processes)]
         return self._answers
 
@@ -108,6 +112,7 @@ class AlfworldEnvs(_Envs):
         env: Any = groups.envs[0].unwrapped
         listed = games.listed(env.task_ids)
         self._cycles = [game_cycle(listed, seed + group) for group in range(self.env_num)]
+        self._draws = [np.random.default_rng(seed + group) for group in range(self.env_num)]
 
     @property
     def get_admissible_commands(self) -> list[list[str] | None]:
@@ -133,6 +138,9 @@ class AlfworldEnvs(_Envs):
 
     def _tasks(self) -> list[str]:
         return [next(cycle) for cycle in self._cycles]
+
+    def _seeds(self) -> list[int]:
+        return [int(draw.integers(2**31)) for draw in self._draws]  # how things are numbered in domain_randomization
 
     def _answer(self, observation: str, info: dict[str, Any], done: bool) -> _Answer:
         won = bool(info["won"])

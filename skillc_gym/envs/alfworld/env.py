@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
+from skillc_gym.envs.alfworld.engine.tables import numbered_anyhow
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
@@ -38,7 +38,7 @@ class Stopped:
 
     def step(self, *_given: Any) -> Any:
         """There is no game."""
-        raise ResetNeeded("No task is being played: call reset() first.")
+        raise reset_needed()
 
     snapshot = restore = step
 
@@ -116,12 +116,10 @@ class ALFWorldEnv(TextTaskEnv):
     ) -> None:
         if engine not in ENGINES:
             raise unknown_name("engine", engine, ENGINES)
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
+        self.render_mode = require_render_mode(render_mode, self.metadata)
         self.games = open_games(data, split=split, task_types=task_types, generator=generator)
         self.observation_space = Unicode(MAX_ANSWER)
         self.action_space = Unicode(MAX_COMMAND)
-        self.render_mode = render_mode
         self.domain_randomization = domain_randomization
         self._start_engine = NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
         self._engine: Engine = STOPPED
@@ -154,6 +152,8 @@ class ALFWorldEnv(TextTaskEnv):
         """Returns the drawing: text, or a picture as uint8 of shape (720, 960, 3); of upstream's, the last answer."""
         if self.render_mode is None:
             return None
+        if not self._task_id:
+            raise reset_needed()
         if self.render_mode == "html" and self._view is not None:
             return self._view.to_page()
         text = self._exchange() if self._view is None else self._view.to_ansi()
@@ -172,14 +172,26 @@ class ALFWorldEnv(TextTaskEnv):
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Every command that can become admissible in the current task, sorted: the actions of a discrete view."""
-        return self._native().game.commands
+        """Every command that can become admissible in the current task, sorted."""
+        if not self._task_id:
+            raise reset_needed()
+        if not isinstance(self._engine, World):
+            raise ConfigError("Only engine='native' knows every command of a task beforehand.")
+        return self._engine.game.commands
 
     def action_mask(self) -> NDArray[np.int8]:
         """Returns which of `commands` are admissible now: int8 of shape (len(commands),), 1 for admissible."""
-        world = self._native()
-        admissible = frozenset(world.admissible)
-        return np.fromiter((command in admissible for command in world.game.commands), dtype=np.int8)
+        admissible = frozenset(self._engine.admissible)
+        return np.fromiter((command in admissible for command in self.commands), dtype=np.int8)
+
+    def all_commands(self) -> tuple[str, ...]:
+        """Every command of any task, sorted, however its things may be numbered; loads every task once."""
+        games = map(self.games.load, self.task_ids)
+        if self.domain_randomization:
+            found = {command for game in games for command in numbered_anyhow(game.commands, game.names)}
+        else:
+            found = {command for game in games for command in game.commands}
+        return tuple(sorted(found))
 
     def close(self) -> None:
         """Ends the engine; closing twice is fine."""
@@ -233,14 +245,6 @@ class ALFWorldEnv(TextTaskEnv):
             from skillc_gym.envs.alfworld.render.house_view import HouseView
 
             self._view = HouseView(self._engine, observation)
-
-    def _native(self) -> World:
-        engine = self._engine
-        if engine is STOPPED:
-            raise ResetNeeded("No task is being played: call reset() first.")
-        if not isinstance(engine, World):
-            raise ConfigError("Only engine='native' knows every command of a task beforehand.")
-        return engine
 
 
 def _upstream_starter(games: GameSet) -> Starter:

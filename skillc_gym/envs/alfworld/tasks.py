@@ -25,7 +25,8 @@ SHORT_NAMES: dict[str, str] = dict(zip(TASK_TYPES, ("pick", "look", "clean", "he
 
 SPLITS: tuple[str, ...] = ("train", "valid_seen", "valid_unseen", "valid_train")
 
-_FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()} | {full: full for full in TASK_TYPES}
+FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()} | {full: full for full in TASK_TYPES}
+"""Short or full name -> the full name."""
 
 
 def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
@@ -38,11 +39,11 @@ def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
         return TASK_TYPES
     asked = [names] if isinstance(names, str) else list(names)
     for name in asked:
-        if name not in _FULL_NAMES:
+        if name not in FULL_NAMES:
             raise unknown_name("task type", name, [*TASK_TYPES, *SHORT_NAMES.values()])
     if not asked:
         raise unknown_name("task type", asked, TASK_TYPES, "Leave task_types out (None) for all of them.")
-    wanted = {_FULL_NAMES[name] for name in asked}
+    wanted = {FULL_NAMES[name] for name in asked}
     return tuple(task_type for task_type in TASK_TYPES if task_type in wanted)
 
 

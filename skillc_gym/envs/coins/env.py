@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered
+from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered, require_render_mode
 from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
@@ -57,9 +54,7 @@ class CoinCollectorEnv(TextTaskEnv):
         generator: Mapping[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise unknown_name("render mode", render_mode, self.metadata["render_modes"], "Leave it out for none.")
-        self.render_mode = render_mode
+        self.render_mode = require_render_mode(render_mode, self.metadata)
         if data not in (None, "generated"):
             raise ConfigError(
                 f"The coin collector's mazes are generated; data must be None or 'generated', got {data!r}"
@@ -76,15 +71,9 @@ class CoinCollectorEnv(TextTaskEnv):
         """The ids of all tasks, sorted."""
         return self.tasks.ids
 
-    @property
-    def commands(self) -> tuple[str, ...]:
-        """Every command that can become admissible, sorted: the actions of a discrete view."""
+    def all_commands(self) -> tuple[str, ...]:
+        """Every command of any maze, sorted."""
         return tuple(sorted((*_MOVES, *_OTHERS)))
-
-    def action_mask(self) -> NDArray[np.int8]:
-        """Returns which of `commands` are admissible now: int8 of shape (len(commands),)."""
-        admissible = self._commands()
-        return np.array([command in admissible for command in self.commands], dtype=np.int8)
 
     def task_type_of(self, task_id: str) -> str:
         """A task's type: easy, medium or hard."""

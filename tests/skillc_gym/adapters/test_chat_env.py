@@ -2,18 +2,20 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import pytest
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted import MAKE, check_record, expert_command, expert_reply
-from toy_env import ToyEnv
+from toy_env import ToyEnv, write_skills
 
 import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import tasks_of
 from skillc_gym.chat import ChatFormat
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, SkillFileError, UnknownNameError
 
 
 def play(env, request):
@@ -96,6 +98,29 @@ def test_a_cut_episode_is_truncated_and_over():
 def test_bad_requests_are_refused(kwargs, error):
     with pytest.raises(error):
         MAKE().reset(**kwargs)
+
+
+def test_a_reset_that_fails_midway_ends_the_episode_before(tmp_path):
+    env = ChatEnv("alfworld", library=write_skills(tmp_path, types=["look"], general=False), **MAKE.keywords)
+    env.reset(env.task_ids[0])
+    with pytest.raises(SkillFileError):
+        env.reset(env.task_ids[1], condition=1)
+    assert env.done
+    with pytest.raises(ResetNeeded):
+        env.step("look")
+
+
+def test_replies_are_read_as_the_wording_says():
+    env = ChatEnv("alfworld", chat=replace(ChatFormat.default(), reply_tail=4), **MAKE.keywords)
+    env.reset(env.task_ids[0])
+    assert env.step("Take a LOOK").info["executed_action"] == "look"
+    assert env.numbers() == {"condition": 0.0, "won": 0.0, "terminated": 0.0, "truncated": 0.0, "steps": 1.0}
+
+
+def test_tasks_are_listed_by_an_environment_that_is_closed_again(monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.task_ids))
+    assert [tasks_of(MAKE)] == closed
 
 
 def test_resets_without_a_seed_follow_from_the_seed_before():

@@ -71,6 +71,18 @@ def test_members_of_a_group_play_one_game_and_the_done_answer_again():
     envs.close()
 
 
+def test_each_episode_is_numbered_otherwise_and_a_group_alike():
+    options = {"task_types": "heat", "generator": {"games_per_type": 1, "size": "small"}}
+    shuffled = alfworld(domain_randomization=True, **options)
+    told = [shuffled.reset()[0] for _ in range(3)]
+    assert all(one[0] == one[1] and one[2] == one[3] for one in told)
+    assert len({one[member] for one in told for member in (0, 2)}) > 3
+    again = alfworld(domain_randomization=True, **options)
+    assert [again.reset()[0] for _ in range(3)] == told
+    plain = alfworld(**options)
+    assert len({text for _ in range(3) for text in plain.reset()[0]}) == 1
+
+
 def test_an_episode_ends_at_the_step_limit():
     envs = alfworld(1, 1, max_episode_steps=3)
     envs.reset()
@@ -205,6 +217,11 @@ def test_a_purchase_ends_a_member_and_its_prices_are_its_groups():
     assert envs.step(["search[b]", "look"])[0][0] == texts[0] == envs.render(env_idx=0)
 
 
+def test_one_of_the_shops_files_alone_is_refused():
+    with pytest.raises(ConfigError, match="without attr_path"):
+        build_webshop_envs(0, 1, 1, {}, env_kwargs={"file_path": "items_shuffle.json"})
+
+
 def test_files_are_looked_for_where_they_are_named_and_in_the_data_folder(tmp_path, monkeypatch, webshop_data):
     asked = {"file_path": str(tmp_path / "items_shuffle_1000.json"), "attr_path": "x/items_ins_v2_1000.json"}
     monkeypatch.delenv("WEBSHOP_DATA", raising=False)
@@ -306,6 +323,7 @@ def test_prompts_are_read_from_a_checkout(checkout):
         ("agent_system/environments/prompts/alfworld.py", "ALFWORLD_TEMPLATE = 3"),
         ("agent_system/environments/env_manager.py", "class Other: pass"),
         ("agent_system/memory/memory.py", "def"),
+        ("agent_system/environments/env_package/alfworld/projection.py", "def p(reply): return reply[-N:]"),
         ("verl/trainer/config/ppo_trainer.yaml", "env: 3"),
     ],
 )
@@ -315,6 +333,20 @@ def test_what_is_no_checkout_is_named_by_its_file(checkout, name, text):
         read_chat(checkout)
     (checkout / name).unlink()
     with pytest.raises(ConfigError, match=name):
+        read_chat(checkout)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("agent_system/memory/memory.py", "{step_num}", "{self.step}"),
+        ("agent_system/environments/env_manager.py", '"; ".join', "sep.join"),
+        ("agent_system/environments/prompts/alfworld.py", "{task_description}", "{"),
+    ],
+)
+def test_code_of_another_form_is_refused(checkout, name, before, after):
+    (checkout / name).write_text((checkout / name).read_text().replace(before, after))
+    with pytest.raises(ConfigError):
         read_chat(checkout)
 
 

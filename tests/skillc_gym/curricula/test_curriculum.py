@@ -225,6 +225,12 @@ def test_states_of_another_curriculum_are_refused() -> None:
         {"gate": 1.5},
         {"rho": -0.1},
         {"margin": -1.0},
+        {"total_steps": 99.9},
+        {"capacity": (6, 3.5, 0)},
+        {"retire_by": "gap"},
+        {"tau_retire": math.nan},
+        {"temperature": "0.1"},
+        {"lam": None},
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, object]) -> None:

@@ -150,3 +150,15 @@ def test_the_wrapper_respects_a_named_task_and_counts_finished_episodes_only():
     for _ in range(2):
         env.step("look")
     assert (record.episodes, record.success) == (1, 0.0)
+    again = gymnasium.make(env.spec)
+    assert again.reset(seed=4, options={"task_id": None})[1]["task_id"] == env.reset(seed=4)[1]["task_id"]
+
+
+def test_a_task_outside_the_curriculum_is_played_and_not_counted():
+    env = gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=1, **MAKE)
+    easy, other = env.unwrapped.task_ids[0], env.unwrapped.task_ids[-1]
+    curriculum = DifficultyCurriculum({env.unwrapped.task_type_of(easy): {0.0: [easy]}})
+    wrapped = ProceduralCurriculum(env, curriculum)
+    wrapped.reset(options={"task_id": other})
+    assert wrapped.step("look")[3]
+    assert [record.episodes for record in curriculum.records.popitem()[1]] == [0]

@@ -10,8 +10,8 @@ import pytest
 
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, short_type, warm_started
-from skillc_gym.envs.warm_start import load_reference
 from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.lazy import load_reference
 
 MODULE = """
 from skillc_gym.envs.registry import EnvSpec, register
@@ -66,8 +66,11 @@ def test_a_module_before_the_id_is_imported(registry, tmp_path, monkeypatch):
     spec = env_spec("their_rooms:rooms/Rooms-v0")
     assert (spec.name, spec.ordered(["z", "b", "a"]), short_type("b")) == ("rooms", ("b", "a", "z"), "B")
     assert gymnasium.spec("rooms/Rooms-v0").max_episode_steps == 7
-    with pytest.raises(ConfigError, match=r"no_such_module.*PYTHONPATH"):
-        env_spec("no_such_module:rooms/Rooms-v0")
+    for reference in ("no_such_module:rooms/Rooms-v0", ".relative:rooms/Rooms-v0"):
+        with pytest.raises(ConfigError, match=r"full name.*PYTHONPATH"):
+            env_spec(reference)
+    with pytest.raises(ConfigError, match="'their_rooms' has no 'NOTHING'"):
+        load_reference("their_rooms:NOTHING")
 
 
 def test_installed_packages_register_by_entry_point(registry, tmp_path, monkeypatch):
@@ -81,6 +84,11 @@ def test_installed_packages_register_by_entry_point(registry, tmp_path, monkeypa
     (info / "entry_points.txt").write_text("[skillc_gym.environments]\nrooms = installed_rooms:SPEC\n")
     module._register_installed.cache_clear()
     assert env_spec("rooms").id == "rooms/Rooms-v0"
+    (tmp_path / "broken_rooms.py").write_text("1 / 0")
+    (info / "entry_points.txt").write_text("[skillc_gym.environments]\nbroken = broken_rooms:SPEC\n")
+    module._register_installed.cache_clear()
+    with pytest.raises(ConfigError, match=r"broken_rooms:SPEC.*ZeroDivisionError.*uninstall"):
+        env_specs()
 
 
 def test_two_environments_cannot_have_one_name(registry):

@@ -135,8 +135,8 @@ def test_a_mask_resets_whole_groups_only(groups):
         ({"n_plus": [None, 0]}, "n_plus of group 0"),
         ({"task_ids": ["toy/opn/1", TASKS[1]]}, "Did you mean 'toy/open/1'"),
         ({"task_id": TASKS[0]}, "Did you mean 'task_ids'"),
-        ({"skills": [[SkillText("a", "Look.", "1")], None]}, "one per member"),
-        ({"skills": [SkillText("a", "Look.", "1")]}, "one entry per group"),
+        ({"skills": [[SkillText("a", "Look.")], None]}, "one per member"),
+        ({"skills": [SkillText("a", "Look.")]}, "one entry per group"),
     ],
 )
 def test_bad_requests_change_nothing(groups, options, complaint):
@@ -177,7 +177,7 @@ def test_without_skills_every_condition_is_0():
     with pytest.raises(ConfigError, match="no skills to switch"):
         groups.reset(options={"n_plus": [1, 0]})
     with pytest.raises(ConfigError, match="library="):
-        groups.reset(seed=0, options={"skills": [SkillText("a", "Look.", "1")] * 2})
+        groups.reset(seed=0, options={"skills": [SkillText("a", "Look.")] * 2})
 
 
 def test_a_group_that_has_finished_starts_again_with_autoreset(toy_library):
@@ -263,7 +263,7 @@ def test_returned_arrays_are_the_callers(groups):
 
 def test_members_with_the_skill_may_each_see_another_text(toy_library):
     groups = make(toy_library, where="info")
-    first, second = SkillText("a", "Look.", "1"), SkillText("b", "Wait.", "2")
+    first, second = SkillText("a", "Look."), SkillText("b", "Wait.")
     asked = {"task_ids": TASKS, "n_plus": [2, 1], "skills": [[first, second, first], None]}
     _, infos = groups.reset(seed=0, options=asked)
     assert infos["skill"].tolist() == ["a", "b", "", "general+paint", "", ""]

@@ -60,6 +60,8 @@ def test_options_overrule_it_without_shifting_later_draws(toy_library):
     info = told.reset(options={"task_id": "toy/paint/3", "skill": True})[1]
     assert (info["task_id"], info["condition"]) == ("toy/paint/3", 1)
     assert told.reset()[1]["task_id"] == expected[2][0]
+    unnamed = [told.reset(options={"task_id": None})[1]["task_id"] for _ in range(2)]
+    assert unnamed == [task_id for task_id, *_ in expected[3:]]
 
 
 def test_misuse_is_named(toy_library):

@@ -103,7 +103,7 @@ def test_misuse_is_named(toy, toy_library):
 
 def a_text(words="Look twice."):
     skill = Skill("memory", "Of this run.", ("open",), words)
-    return SkillText(skill.name, skill.text, skill.sha256)
+    return SkillText(skill.name, skill.text)
 
 
 def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):

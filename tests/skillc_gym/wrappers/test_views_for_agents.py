@@ -6,10 +6,12 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from toy_env import ToyEnv
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
+from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
 
@@ -39,8 +41,36 @@ class TestDiscreteCommands:
         observation, *_, info = env.step(masked)
         assert observation == "Nothing happens."
         assert info["action_valid"] is False
-        with pytest.raises(ConfigError, match=r"Actions are 0\.\."):
-            env.step(len(env.commands))
+        for action in (len(env.commands), -1, 1.9, "3"):
+            with pytest.raises(ConfigError, match=r"Actions are 0\.\."):
+                env.step(action)
+
+    def test_coins_list_their_commands_and_other_environments_are_told_to(self):
+        env = DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0"))
+        info = env.reset(seed=0)[1]
+        assert info["action_mask"].sum() == len(info["admissible_commands"])
+        with pytest.raises(ConfigError, match=r"commands=\["):
+            DiscreteCommands(ToyEnv())
+
+    def test_an_episode_may_end_without_commands(self):
+        class Finite(ToyEnv):
+            def _commands(self):
+                return [] if self._now["won"] else super()._commands()
+
+        env = DiscreteCommands(Finite(), commands=["take key", "open it"])
+        env.reset(options={"task_id": "toy/open/0"})
+        env.step(0)
+        *_, terminated, _, info = env.step(1)
+        assert (terminated, info["action_mask"].tolist(), info["executed_action"]) == (True, [0, 0], "open it")
+
+    def test_its_episodes_can_be_written_and_read(self, tmp_path):
+        env = DiscreteCommands(pick_env())
+        recorder = EpisodeRecorder(*env.reset(seed=0))
+        action = np.int64(env.commands.index("look"))
+        recorder.add(action, env.step(action))
+        (turn,) = recorder.episode().turns
+        assert (turn.reply, turn.action) == (str(action), "look")
+        assert read_jsonl(write_jsonl(tmp_path / "episodes.jsonl", [recorder.episode()])) == [recorder.episode()]
 
     def test_gymnasium_accepts_it(self):
         check_env(DiscreteCommands(pick_env()), skip_render_check=True)

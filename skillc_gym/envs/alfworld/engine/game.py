@@ -42,7 +42,7 @@ class Game:
         knives: Objects that slice.
         treats: "cleanobject", "heatobject", "coolobject" -> receptacles that do it and objects that it can be done to.
         holders: Objects that count as containers -> the names of what is inside, which never changes.
-        views: What `skillc_gym.envs.alfworld.engine.views` remembers.
+        offers: What `skillc_gym.envs.alfworld.engine.surroundings` remembers.
         ways: What `ways_from` remembers.
     """
 
@@ -68,7 +68,7 @@ class Game:
     holders: Mapping[int, tuple[str, ...]]
     goal_test: Goal
     start: State
-    views: dict[Any, Any] = field(default_factory=dict, repr=False)
+    offers: dict[Any, Any] = field(default_factory=dict, repr=False)
     ways: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
 
     @property
@@ -95,7 +95,7 @@ class Game:
             objects=tuple(names[name] for name in self.objects),
             holders={thing: tuple(names[name] for name in inner) for thing, inner in self.holders.items()},
             walkthrough=tuple(renamed(command, names) for command in self.walkthrough),
-            views={},
+            offers={},
             ways={},
         )
 

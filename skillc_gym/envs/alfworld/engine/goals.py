@@ -159,6 +159,8 @@ class _Compiler:
         known = part[0] in self._problem.facts and part[0] not in _CHANGED_BY
         return known and any(word in variables for word in part[1:])
 
+    # Here and in _assignments "object" admits a thing of any type, as it does upstream: it is PDDL's type above all
+    # others, and that the domain declares a type of this name does not narrow it.
     def _fits(self, binding: Binding, variables: Mapping[str, str]) -> bool:
         return all(
             kind in ("object", self._problem.types[binding[name]])

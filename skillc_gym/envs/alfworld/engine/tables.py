@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
@@ -48,6 +49,19 @@ def renamed(text: str, names: dict[str, str]) -> str:
         return digits + (name if word.isdecimal() else names.get(name, name))
 
     return _NAMED.sub(new, text)
+
+
+def numbered_anyhow(commands: Iterable[str], names: Sequence[str]) -> set[str]:
+    """Commands with each name in them replaced by any of its word: all that some shuffle of `renumbered` may say."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        alike[name.rpartition(" ")[0]].append(name)
+    found_name = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
+    # Every second part is a name. Its word alone is kept, so that commands which differ in numbers are one template.
+    parted = (found_name.split(command) for command in commands)
+    templates = {(*(part.rpartition(" ")[0] if n % 2 else part for n, part in enumerate(parts)),) for parts in parted}
+    choices = (product(*(alike[part] if n % 2 else [part] for n, part in enumerate(parts))) for parts in templates)
+    return {"".join(parts) for chosen in choices for parts in chosen}
 
 
 def _numbered(names: Sequence[str]) -> list[str]:

@@ -50,18 +50,9 @@ class UpstreamProcess:
     ``cached`` lets upstream remember what it parses: the same answers, many times faster.
     """
 
-    def __init__(
-        self,
-        *,
-        cached: bool = False,
-        games_per_process: int = GAMES_PER_PROCESS,
-        megabytes_per_process: float = MEGABYTES_PER_PROCESS,
-        seconds_per_answer: float = SECONDS_PER_ANSWER,
-    ) -> None:
+    def __init__(self, *, cached: bool = False) -> None:
         require_upstream()
         self._cached = cached
-        self._limits = games_per_process, megabytes_per_process
-        self._seconds = seconds_per_answer
         self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._games, self._megabytes = 0, 0.0
@@ -75,7 +66,7 @@ class UpstreamProcess:
     @property
     def too_large(self) -> bool:
         """Whether the process has grown beyond its limit."""
-        return self._megabytes >= self._limits[1]
+        return self._megabytes >= MEGABYTES_PER_PROCESS
 
     def holds(self, raw: Mapping[str, Any], naming: int | None) -> bool:
         """Whether this very game is loaded, in a process that runs and belongs to this one (which may be a fork)."""
@@ -86,7 +77,7 @@ class UpstreamProcess:
     def load(self, raw: Mapping[str, Any], naming: int | None = None) -> None:
         """Loads a game; InvalidGameError if upstream cannot, EngineError if its process ends, or is too slow."""
         worker = self._worker
-        if worker is None or worker.owner != os.getpid() or self._games >= self._limits[0] or self.too_large:
+        if worker is None or worker.owner != os.getpid() or self._games >= GAMES_PER_PROCESS or self.too_large:
             worker = self._restart()
         self._games, self._loaded = self._games + 1, None
         request = {"op": "load", "cached": self._cached, "naming": naming}
@@ -142,9 +133,9 @@ class UpstreamProcess:
             return b""
         waiting = select.poll()  # unlike select.select, for any number of open files
         waiting.register(process.stdout, select.POLLIN)
-        if not waiting.poll(1e3 * self._seconds):
+        if not waiting.poll(1e3 * SECONDS_PER_ANSWER):
             process.kill()
-            raise EngineError(f"Upstream gave no answer in {self._seconds:g} seconds; its process was ended.")
+            raise EngineError(f"Upstream gave no answer in {SECONDS_PER_ANSWER:g} seconds; its process was ended.")
         return process.stdout.readline()
 
     def _restart(self) -> _Worker:

@@ -20,16 +20,16 @@ from collections.abc import Callable, Mapping
 
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.state import State
-from skillc_gym.envs.alfworld.engine.views import (
+from skillc_gym.envs.alfworld.engine.surroundings import (
     Effect,
-    View,
+    Offers,
     contents,
     examined_object,
     examined_receptacle,
     introduction,
     inventory,
     look,
-    view_of,
+    offers_of,
 )
 from skillc_gym.errors import ConfigError, InvalidGameError
 
@@ -39,11 +39,11 @@ NOTHING_HAPPENS = "Nothing happens."
 class World:
     """One running game: a shared `Game` and a small `State` of its own."""
 
-    __slots__ = ("_view", "game", "state", "won")
+    __slots__ = ("_offers", "game", "state", "won")
 
     state: State
     won: bool
-    _view: View
+    _offers: Offers
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -57,12 +57,12 @@ class World:
     def step(self, command: str) -> tuple[str, bool]:
         """Carries out a command; returns the feedback and whether it was admissible, without which nothing changes."""
         command = command.strip()
-        effect = self._view.effects.get(command)
+        effect = self._offers.effects.get(command)
         if effect is not None:
             action, first, second = effect
             feedback = _EFFECTS[action](self, first, second)
         else:
-            # Ways are not among the effects: each place has one to every other, and every view would repeat them.
+            # Ways are not among the effects: each place has one to every other, and all offers would repeat them.
             for receptacle, place in self.game.routes.get(command, ()):
                 if place != self.state.place:
                     action, feedback = "gotolocation", self._go(receptacle, place)
@@ -77,16 +77,12 @@ class World:
     @property
     def admissible(self) -> list[str]:
         """The admissible commands, sorted; a new list each time."""
-        return list(self._view.commands)
+        return list(self._offers.commands)
 
     @property
     def effects(self) -> Mapping[str, Effect]:
         """What the admissible commands do, by command; the ways to other places are in `Game.routes`."""
-        return self._view.effects
-
-    def is_admissible(self, command: str) -> bool:
-        """Whether a command, white space around it aside, would be carried out."""
-        return command.strip() in self._view.commands
+        return self._offers.effects
 
     def snapshot(self) -> State:
         """Returns the state, which is immutable and can be pickled."""
@@ -103,11 +99,11 @@ class World:
     def _enter(self, state: State) -> None:
         self.state = state
         self.won = self.game.goal_test.reached(state)
-        self._view = view_of(self.game, self.state)
+        self._offers = offers_of(self.game, self.state)
 
     def _change(self, **changes: object) -> None:
         self.state = self.state._replace(**changes)  # type: ignore[arg-type]
-        self._view = view_of(self.game, self.state)
+        self._offers = offers_of(self.game, self.state)
 
     def _go(self, receptacle: int, place: int) -> str:
         game, before = self.game, self.state.place

@@ -85,6 +85,7 @@ class Explorer:
         """Where it stood and what it held when it was last asked; what it means to do has moved the fields above."""
         self._treated: set[str] = set()
         self._placed: list[str] = []
+        """Objects of the wanted kind at the target, brought or found there: they are left where they are."""
         self._target: str | None = None
 
     def act(self, observation: str, admissible_commands: Sequence[str]) -> str:
@@ -193,11 +194,13 @@ class Explorer:
 
     def _use_lamp(self, commands: Sequence[str]) -> str:
         lamp = self.goal.place
-        for name, place in self._known(lamp):
-            if f"use {name}" in commands and self._here == place:
-                return self._say(f"use {lamp}", f"use {name}")
-            return self._approach(f"use {lamp}", place, commands)
-        return self._search(f"find {lamp}", commands)
+        known = self._known(lamp)
+        if not known:
+            return self._search(f"find {lamp}", commands)
+        name, place = known[0]
+        if f"use {name}" in commands and self._here == place:
+            return self._say(f"use {lamp}", f"use {name}")
+        return self._approach(f"use {lamp}", place, commands)
 
     def _treat(self, held: str, commands: Sequence[str]) -> str:
         tool = next((place for place in sorted(self._order) if _kind(place) == _TOOLS[self.task]), None)
@@ -230,6 +233,7 @@ class Explorer:
             place for name, place in self._known(self.goal.thing) if place in targets and name not in self._placed
         ]
         if self.task == "pick2" and holding:
+            # What lies there already counts as brought: with the one in the hand it makes two.
             self._placed.extend(name for name in self._contents[holding[0]] if _kind(name) == self.goal.thing)
             return holding[0]
         return targets[0]

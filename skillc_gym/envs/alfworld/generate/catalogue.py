@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 _TABLES: dict[str, Any] = json.loads((resources.files(__package__) / "houses.json").read_text(encoding="utf-8"))
 
@@ -27,6 +28,21 @@ class Task:
     def wanted(self) -> int:
         """Number of objects that have to be brought."""
         return 2 if self.kind == "pick2" else 1
+
+
+class Treatment(NamedTuple):
+    """What is done to an object: the kind of receptacle that does it, who can have it done, what holds then."""
+
+    tool: str
+    able: str
+    done: str
+
+
+TREATMENTS: Mapping[str, Treatment] = {
+    "clean": Treatment("SinkBasin", "cleanable", "isClean"),
+    "heat": Treatment("Microwave", "heatable", "isHot"),
+    "cool": Treatment("Fridge", "coolable", "isCool"),
+}
 
 
 @dataclass(frozen=True)

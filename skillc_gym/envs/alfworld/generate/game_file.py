@@ -11,13 +11,10 @@ import numpy as np
 from skillc_gym.envs.alfworld.engine.grammar import grammar_text
 from skillc_gym.envs.alfworld.engine.pddl import domain_text
 from skillc_gym.envs.alfworld.engine.tables import display_names
-from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, Task
+from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, TREATMENTS, Task
 from skillc_gym.envs.alfworld.generate.house import House
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.alfworld.tasks import FULL_NAMES
 
-_FULL_NAMES = {short: full for full, short in SHORT_NAMES.items()}
-_TREATED = {"clean": ("cleanable", "isClean"), "heat": ("heatable", "isHot"), "cool": ("coolable", "isCool")}
-_TOOLS = {"clean": "SinkBasin", "heat": "Microwave", "cool": "Fridge"}
 _SENTENCES = {
     "pick": ("put a {thing} in {place}.", "put some {thing} on {place}."),
     "look": ("look at {thing} under the {place}.", "examine the {thing} with the {place}."),
@@ -37,7 +34,7 @@ def sentences(task: Task) -> tuple[str, ...]:
 def task_folder(house: House) -> str:
     """The name of the folder, as upstream names it: type, object, movable receptacle, place, scene."""
     task = house.task
-    return f"{_FULL_NAMES[task.kind]}-{task.thing}-None-{task.place}-{house.scene}"
+    return f"{FULL_NAMES[task.kind]}-{task.thing}-None-{task.place}-{house.scene}"
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,8 @@ def _goal(task: Task) -> str:
             "(and (exists (?r - receptacle) (exists (?o - object) (and "
             f"{inside} (exists (?o2 - object) (and {second}))))))"
         )
-    able, done = _TREATED.get(task.kind, ("", ""))
-    treated = f"({able} ?o) ({done} ?o) " if able else ""
+    treatment = TREATMENTS.get(task.kind)
+    treated = f"({treatment.able} ?o) ({treatment.done} ?o) " if treatment else ""
     return f"(and (exists (?r - receptacle) (exists (?o - object) (and {treated}{inside}))))"
 
 
@@ -206,8 +203,8 @@ def _walkthrough(house: House, named: _Named) -> list[str]:
             walk.to(house.things[task.wanted].place)
             walk.commands.append(f"use {things[task.wanted]}")
             continue
-        if task.kind in _TOOLS:
-            tool = walk.to(kinds.index(_TOOLS[task.kind]))
+        if task.kind in TREATMENTS:
+            tool = walk.to(kinds.index(TREATMENTS[task.kind].tool))
             walk.commands.append(f"{task.kind} {things[number]} with {tool}")
         target = walk.into(kinds.index(task.place))
         walk.commands.append(f"move {things[number]} to {target}")

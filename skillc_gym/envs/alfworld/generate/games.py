@@ -15,7 +15,7 @@ import numpy as np
 
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
-from skillc_gym.envs.alfworld.generate.house import SCENES, House, sample_house
+from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, check_share, read_knobs, size_named
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, unknown_name
@@ -31,7 +31,7 @@ _LEVEL = re.compile(r"_D(\d{4})$")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class GameSpec:
     """What a generated game follows from; a name that does not exist or a number out of range is an error."""
 
     kind: str
@@ -59,10 +59,11 @@ class Recipe:
         rng = np.random.default_rng([self.seed, SPLITS.index(self.split), number, self.index])
         knobs = self.knobs if self.difficulty is None else self.knobs.at(self.difficulty)
         unseen = self.split == "valid_unseen"
-        while True:
+        for _ in range(MAX_TRIES):
             house = sample_house(self.kind, size=self.size, unseen=unseen, rng=rng, scenes=self.scenes, knobs=knobs)
             if _hundredth(house) in _SHARES[self.split]:
                 return house, rng
+        raise no_house(f"that belongs to the split {self.split!r}", knobs)
 
     def content(self) -> dict[str, Any]:
         """The content of the game file; the same on every machine."""
@@ -71,7 +72,7 @@ class Recipe:
         return game_file(house, wordings[int(rng.integers(len(wordings)))], rng)
 
     def task_id(self, house: House) -> str:
-        """The name of the game that this recipe's house becomes."""
+        """The name of the game that this spec's house becomes."""
         level = "" if self.difficulty is None else f"_D{thousandths(self.difficulty):04d}"
         return f"{self.split}/{task_folder(house)}/trial_G{self.seed:08d}_{self.index:06d}{level}"
 
@@ -131,23 +132,23 @@ class GeneratedGames(GameSet):
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
         levels = _levels(difficulty)
         turned = read_knobs(**knobs)
-        recipes = (
-            Recipe(name, seed, index, split, size, scenes, level, turned)
+        specs = (
+            GameSpec(name, seed, index, split, size, scenes, level, turned)
             for name, count in numbers(names, games_per_type * len(names), mix).items()
             for level in levels
             for index in range(count)
         )
-        named = {recipe.task_id(recipe.house()[0]): recipe for recipe in recipes}
-        self._recipes = dict(sorted(named.items()))
+        named = {spec.task_id(spec.house()[0]): spec for spec in specs}
+        self._specs = dict(sorted(named.items()))
 
     @property
     def task_ids(self) -> tuple[str, ...]:
         """The ids of all tasks, sorted."""
-        return tuple(self._recipes)
+        return tuple(self._specs)
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
-        return self._recipes[self.require(task_id)].content()
+        return self._specs[self.require(task_id)].content()
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

@@ -8,7 +8,16 @@ from typing import TypeVar
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, ROOM_WEIGHTS, ROOMS, Task
+from skillc_gym.envs.alfworld.generate.catalogue import (
+    ABLE,
+    CONTAINS,
+    FIXED,
+    LAMPS,
+    ROOM_WEIGHTS,
+    ROOMS,
+    TREATMENTS,
+    Task,
+)
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
 from skillc_gym.envs.alfworld.generate.things import (
     Placer,
@@ -36,8 +45,8 @@ SCENES = 25
 """How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
 _UNSEEN = range(25, 30)
 
-_TOOL_PLACES = {"heat": "Microwave", "cool": "Fridge", "clean": "SinkBasin"}
-_ABILITY = {"heat": "heatable", "cool": "coolable", "clean": "cleanable"}
+MAX_TRIES = 10_000
+"""Draws of a house, far more than any options need with which there is one."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ def sample_house(
     The unseen scenes are always the same five, however many ``scenes`` of a kind of room training may see.
     """
     rooms = rooms_of(kind, knobs)
-    while True:
+    for _ in range(MAX_TRIES):
         room = _weighted(rooms, ROOM_WEIGHTS[kind], rng) if size == "real" else _pick(rooms, rng)
         scene = scene_number(room, _scene_index(scenes, unseen, rng))
         receptacles = layout(room, scene, size, knobs)
@@ -93,6 +102,15 @@ def sample_house(
         else:
             things = things_of(task, room, size, placer, knobs)
         return House(room, scene, receptacles, things, task)
+    raise no_house(f"of a task {kind!r}", knobs)
+
+
+def no_house(what: str, knobs: Knobs) -> ConfigError:
+    """The error where no draw gave a house that is wanted."""
+    return ConfigError(
+        f"The generator drew {MAX_TRIES:,} houses and none {what}; its options leave too few different ones ({knobs}): "
+        "ask for more scenes, receptacles or objects"
+    )
 
 
 def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
@@ -109,7 +127,7 @@ def _task(
     kind: str, stock: Sequence[str], receptacles: Sequence[Receptacle], placer: Placer, rng: np.random.Generator
 ) -> Task | None:
     present = sorted({receptacle.kind for receptacle in receptacles})
-    if _TOOL_PLACES.get(kind, present[0]) not in present:
+    if kind in TREATMENTS and TREATMENTS[kind].tool not in present:
         return None
     # The object can lie in two receptacles that are not its target, so that it has to be searched for.
     pairs = [pair for pair in _candidates(kind, stock, present) if len(placer.spots(pair[0], avoid=pair[1])) >= 2]
@@ -120,12 +138,13 @@ def _task(
 
 
 def _candidates(kind: str, stock: Sequence[str], present: Sequence[str]) -> list[tuple[str, str]]:
+    treatment = TREATMENTS.get(kind)
     takeable = [thing for thing in stock if thing not in FIXED]
-    things = [thing for thing in takeable if kind not in _ABILITY or thing in ABLE[_ABILITY[kind]]]
+    things = [thing for thing in takeable if treatment is None or thing in ABLE[treatment.able]]
     if kind == "look":
         lamps = [lamp for lamp, stands in LAMPS.items() if set(stands) & set(present)]
         return [(thing, lamp) for thing in things for lamp in lamps]
-    places = [place for place in present if place != _TOOL_PLACES.get(kind)]
+    places = [place for place in present if treatment is None or place != treatment.tool]
     return [(thing, place) for thing in things for place in places if thing in CONTAINS[place]]
 
 

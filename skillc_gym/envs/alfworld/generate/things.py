@@ -143,12 +143,8 @@ class Placer:
         self._counts = Counter(receptacle.kind for receptacle in receptacles)
         self._spots: dict[tuple[str, str], list[int]] = {}
 
-    def fits(self, kind: str, avoid: str = "") -> bool:
-        """Whether there is a receptacle, of another kind than the one to avoid, where such an object may begin."""
-        return bool(self.spots(kind, avoid))
-
     def spots(self, kind: str, avoid: str = "") -> list[int]:
-        """The receptacles where such an object may begin."""
+        """The receptacles, of another kind than the one to avoid, where such an object may begin."""
         known = self._spots.get((kind, avoid))
         if known is None:
             holders = places(kind) if self._real else [place for place in self._counts if kind in CONTAINS[place]]
@@ -163,7 +159,7 @@ class Placer:
         """An object somewhere."""
         return Thing(kind, self._choose(kind, self.spots(kind, avoid)))
 
-    def hide(self, kind: str, avoid: str, chance: float | None) -> Thing:
+    def place_wanted(self, kind: str, avoid: str, chance: float | None) -> Thing:
         """An object behind a door with some chance, in the open otherwise, where there is a choice."""
         if chance is None:
             return self.place(kind, avoid)
@@ -194,8 +190,8 @@ def things_of(task: Task, room: str, size: str, placer: Placer, knobs: Knobs) ->
     """The things of a house: first the wanted ones, then the lamp of a task that needs one."""
     things = _wanted(task, placer, knobs)
     spares = knobs.spares or 0
-    things += [placer.hide(task.thing, task.place, knobs.hidden) for _ in range(spares)]
-    others = [kind for kind in ROOMS[room].objects if kind != task.thing and placer.fits(kind)]
+    things += [placer.place_wanted(task.thing, task.place, knobs.hidden) for _ in range(spares)]
+    others = [kind for kind in ROOMS[room].objects if kind != task.thing and placer.spots(kind)]
     low, high = knobs.objects or size_named(size).objects
     rng = placer.rng
     carried = int(rng.integers(low, high + 1)) - task.wanted - spares
@@ -204,7 +200,7 @@ def things_of(task: Task, room: str, size: str, placer: Placer, knobs: Knobs) ->
 
 
 def _wanted(task: Task, placer: Placer, knobs: Knobs) -> list[Thing]:
-    things = [placer.hide(task.thing, task.place, knobs.hidden) for _ in range(task.wanted)]
+    things = [placer.place_wanted(task.thing, task.place, knobs.hidden) for _ in range(task.wanted)]
     return [*things, placer.stand(task.place)] if task.kind == "look" else things
 
 
@@ -220,14 +216,14 @@ def real_things(task: Task, room: str, scene: int, placer: Placer, knobs: Knobs)
     """The things of a house as in ALFWorld's scenes, in the order of `things_of`."""
     things = _wanted(task, placer, knobs)
     lit = np.random.default_rng([scene, 4]).random() < LAMP_SHARE.get(room, 0.0)
-    if task.kind != "look" and lit and placer.fits("DeskLamp"):
+    if task.kind != "look" and lit and placer.spots("DeskLamp"):
         things.append(placer.place("DeskLamp"))
     drawn = int(np.searchsorted(np.cumsum(_MORE_OF_IT[task.wanted]), placer.rng.integers(20), side="right"))
     spares = drawn if knobs.spares is None else knobs.spares
     # With pick and pick2, another one at the target would win without a step.
     avoid = task.place if task.kind in ("pick", "pick2") or knobs.spares is not None else ""
-    things += [placer.hide(task.thing, avoid, knobs.hidden) for _ in range(spares)]
-    stock = [kind for kind in real_stock(room, scene) if kind != task.thing and placer.fits(kind)]
+    things += [placer.place_wanted(task.thing, avoid, knobs.hidden) for _ in range(spares)]
+    stock = [kind for kind in real_stock(room, scene) if kind != task.thing and placer.spots(kind)]
     others = _real_others(stock, room, task.wanted + spares, knobs, placer.rng)
     return (*things, *(placer.place(kind) for kind in others))
 

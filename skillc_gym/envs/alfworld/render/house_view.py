@@ -43,7 +43,7 @@ class HouseView:
         self._visited.update(game.here[state.place])
         for receptacle in game.here[state.place]:
             shut = game.openable >> receptacle & 1 and not state.opened >> receptacle & 1
-            if not shut and command in self._looks_at(receptacle):
+            if not shut and command.strip() in self._looks_at(receptacle):
                 self._seen.add(receptacle)
 
     def _looks_at(self, receptacle: int) -> tuple[str, ...]:

@@ -121,6 +121,14 @@ def test_the_seed_alone_decides(env):
     assert again == [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
 
 
+def test_every_numbering_is_among_all_commands(env):
+    plain = ALFWorldEnv(**GENERATED).all_commands()
+    assert set(plain) < set(env.all_commands())
+    seen = {command for seed in range(20) for command in [env.reset(seed=seed), env.commands][1]}
+    assert seen <= set(env.all_commands())
+    assert not seen <= set(plain)
+
+
 def test_snapshots_know_the_numbering(env):
     env.reset(seed=2)
     command = next(

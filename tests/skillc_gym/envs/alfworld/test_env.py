@@ -3,6 +3,7 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from odd_houses import WON_AT_ONCE, write_game
 
 import skillc_gym
@@ -40,6 +41,13 @@ def test_ansi_draws_the_house_and_the_last_exchange(folder):
     assert env.render().endswith(f"> look\n{observation}")
     env.close()
     env.close()
+    with pytest.raises(ResetNeeded):
+        env.render()
+
+
+def test_nothing_is_drawn_before_the_first_task(folder):
+    with pytest.raises(ResetNeeded):
+        ALFWorldEnv(data=folder, split="valid_seen", render_mode="ansi").render()
 
 
 def test_winning_terminates_and_a_step_limit_truncates(template, tmp_path):

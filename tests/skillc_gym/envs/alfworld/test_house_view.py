@@ -41,7 +41,7 @@ def test_closed_things_stay_unknown_until_they_are_opened(env):
     env.reset(seed=0)
     env.step("go to microwave 1")
     assert row(env, "microwave 1").split()[2:] == ["1", "closed", "?"]
-    env.step("open microwave 1")
+    env.step(" open microwave 1 ")
     assert "open" in row(env, "microwave 1")
     assert "?" not in row(env, "microwave 1")
 

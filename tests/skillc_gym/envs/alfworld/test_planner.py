@@ -10,6 +10,10 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.planner import Planner, shortest_plan
+from skillc_gym.envs.alfworld.generate.catalogue import Task
+from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
+from skillc_gym.envs.alfworld.generate.house import House
+from skillc_gym.envs.alfworld.generate.things import Receptacle, Thing
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES
 from skillc_gym.errors import ConfigError
 
@@ -84,6 +88,16 @@ def test_the_bound_never_exceeds_what_is_left(task_type: str):
         for index, command in enumerate(plan):
             assert planner.steps_at_least(world.state) <= len(plan) - index
             world.step(command)
+
+
+def test_what_one_step_does_for_two_things_is_counted_once():
+    """A way and an opening serve both where they lie behind one door at the target."""
+    task = Task("pick2", "SoapBar", "CounterTop")
+    bathroom = (Receptacle("CounterTop", 0, False), Receptacle("Cabinet", 0, True), Receptacle("Toilet", 1, False))
+    house = House("bathroom", 401, bathroom, (Thing("SoapBar", 1), Thing("SoapBar", 1)), task)
+    raw = game_file(house, sentences(task)[0], np.random.default_rng(0))
+    game = Game.parse(f"train/{task_folder(house)}/trial_T1", raw)
+    assert Planner(game).steps_at_least(game.start) <= len(Planner(game).plan()) == 6
 
 
 def test_an_environment_is_planned_from_where_it_stands():

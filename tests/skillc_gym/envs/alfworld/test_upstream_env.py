@@ -41,13 +41,8 @@ action wave {
 
 @pytest.fixture
 def quick(upstream, monkeypatch):
-    """Environments whose upstream remembers what it parses; options of their processes can be given."""
-
-    def use(**options: float) -> None:
-        monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True, **options))
-
-    use()
-    return use
+    """Environments whose upstream remembers what it parses."""
+    monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True))
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +108,9 @@ def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(e
     assert pid_of(env) != dead
 
 
-def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env):
+def test_it_is_replaced_after_some_games_and_answers_the_same(houses, env, monkeypatch):
     expected = [env.reset(options={"task_id": task_id}) for task_id in env.task_ids]
-    quick(games_per_process=1)
+    monkeypatch.setattr(textworld, "GAMES_PER_PROCESS", 1)
     worn = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
     pids = []
     for task_id, answer in zip(worn.task_ids, expected, strict=True):
@@ -131,9 +126,9 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, quick, env
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(("limit", "replaced"), [({"megabytes_per_process": 1}, True), ({}, False)])
-def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced):
-    quick(**limit)
+@pytest.mark.parametrize(("limit", "replaced"), [(1, True), (textworld.MEGABYTES_PER_PROCESS, False)])
+def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced, monkeypatch):
+    monkeypatch.setattr(textworld, "MEGABYTES_PER_PROCESS", limit)
     env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
     options = {"task_id": env.task_ids[0]}
     first = env.reset(options=options)
@@ -146,8 +141,9 @@ def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced):
     env.close()
 
 
-def test_a_process_that_does_not_answer_is_ended(template, upstream):
-    process = UpstreamProcess(cached=True, seconds_per_answer=0.01)
+def test_a_process_that_does_not_answer_is_ended(template, upstream, monkeypatch):
+    monkeypatch.setattr(textworld, "SECONDS_PER_ANSWER", 0.01)
+    process = UpstreamProcess(cached=True)
     with pytest.raises(EngineError, match=r"no answer in 0\.01 seconds"):
         process.load(template)
     assert process.pid is None
@@ -254,10 +250,10 @@ def test_a_game_of_another_domain_is_for_upstream_alone(houses, quick):
     env.close()
 
 
-def test_a_discrete_view_is_refused_in_words(env):
+def test_its_commands_are_not_known_beforehand(env):
     env.reset(seed=0)
     with pytest.raises(ConfigError, match="engine='native'"):
-        env.action_mask()
+        _ = env.commands
 
 
 def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick):

@@ -18,6 +18,8 @@ from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames
+from skillc_gym.envs.alfworld.generate import games as games_module
+from skillc_gym.envs.alfworld.generate import house as sampling
 from skillc_gym.envs.alfworld.generate.games import difficulty_of, numbers
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -168,6 +170,18 @@ def test_real_houses_hold_together():
 def test_bad_options_are_named(options, error, message):
     with pytest.raises(error, match=re.escape(message)):
         open_games("generated", generator={"games_per_type": 1, **options})
+
+
+def test_options_without_a_house_are_an_error_and_not_an_endless_search(monkeypatch):
+    monkeypatch.setattr(sampling, "_task", lambda *_: None)
+    with pytest.raises(ConfigError, match=r"none of a task 'heat'.*more scenes"):
+        generate_game("heat", seed=0)
+
+
+def test_a_split_without_a_house_is_an_error_too(monkeypatch):
+    monkeypatch.setattr(games_module, "_hundredth", lambda house: 0)
+    with pytest.raises(ConfigError, match="belongs to the split 'valid_seen'"):
+        generate_game("heat", seed=0, split="valid_seen")
 
 
 @pytest.mark.parametrize("size", ["small", "real"])

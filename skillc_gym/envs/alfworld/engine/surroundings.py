@@ -7,21 +7,21 @@ from typing import NamedTuple
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.state import State
 
-CACHED_VIEWS = 256
-"""How many views a game keeps; they are made again when they are needed again."""
+CACHED_OFFERS = 256
+"""How many offers a game keeps; they are made again when they are needed again."""
 
 Effect = tuple[str, int, int]
 """Action and the indices of its two things, -1 where it has fewer."""
 
 
-class View(NamedTuple):
+class Offers(NamedTuple):
     """What can be done at some place: sorted commands, and what they do, but for the ways to other places."""
 
     commands: tuple[str, ...]
     effects: dict[str, Effect]
 
 
-def view_of(game: Game, state: State) -> View:
+def offers_of(game: Game, state: State) -> Offers:
     """Returns what can be done in a state.
 
     It depends on little of the state, so games remember it: where the agent is, what it holds, what is within reach.
@@ -34,17 +34,17 @@ def view_of(game: Game, state: State) -> View:
         tuple([(state.opened >> receptacle & 1, state.inside[receptacle]) for receptacle in here]),
         state.lying[state.place] if with_knife else None,
     )
-    cache: dict[object, View] = game.views
-    view = cache.get(key)
-    if view is None:
-        if len(cache) >= CACHED_VIEWS:
+    cache: dict[object, Offers] = game.offers
+    found = cache.get(key)
+    if found is None:
+        if len(cache) >= CACHED_OFFERS:
             # Environments of several threads share the cache: an order of use would need a lock at every step.
             cache.clear()
-        view = cache[key] = _Offers(game, state).view(with_knife)
-    return view
+        found = cache[key] = _Offering(game, state).gather(with_knife)
+    return found
 
 
-class _Offers:
+class _Offering:
     """Gathers the effects that a state allows."""
 
     def __init__(self, game: Game, state: State) -> None:
@@ -52,7 +52,7 @@ class _Offers:
         self._state = state
         self._effects: dict[str, Effect] = {}
 
-    def view(self, with_knife: bool) -> View:
+    def gather(self, with_knife: bool) -> Offers:
         game, state = self._game, self._state
         for receptacle in game.here[state.place]:
             self._at(receptacle)
@@ -65,7 +65,7 @@ class _Offers:
                     self._offer("sliceobject", thing, state.held, co=game.objects[thing], ko=game.objects[state.held])
         for action in ("inventory", "look", "help"):
             self._offer(action, -1, -1)
-        return View(tuple(sorted({*self._effects, *game.ways_from(state.place)})), self._effects)
+        return Offers(tuple(sorted({*self._effects, *game.ways_from(state.place)})), self._effects)
 
     def _offer(self, action: str, first: int, second: int, **names: str) -> None:
         if action in self._game.actions:
