@@ -46,10 +46,9 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
     """
     if isinstance(name, str) and (control := _control_of(name)):
         return _controlled(load_library(name.removesuffix(f":{control}")), control)
-    built_in = isinstance(name, str) and name in BUILT_IN
-    folder = Path(__file__).parent / name if built_in else _folder(name)
+    folder, packaged = _folder(name)
     try:
-        files = _skill_files(name, folder, anywhere=built_in)
+        files = _skill_files(name, folder, anywhere=packaged)
         stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     except (OSError, RuntimeError) as error:  # links that form a ring are a RuntimeError
         why = getattr(error, "strerror", None) or type(error).__name__
@@ -141,19 +140,24 @@ def check_inside(file: Path, folder: Path) -> None:
         raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
 
 
-def _folder(name: str | os.PathLike[str]) -> Path:
-    """A folder, or the one that an installed package names: as a package (its own folder), a path, or text."""
+def _folder(name: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """A folder, or the one that an installed package names, and whether it is a package's.
+
+    A package names it as a package (its own folder), a path, or text.
+    """
+    if isinstance(name, str) and name in BUILT_IN:
+        return Path(__file__).parent / name, True
     folder = Path(name)
     try:
         if folder.exists():
-            return folder
+            return folder, False
     except (OSError, ValueError):  # longer than a name may be, or with a zero in it: whatever it is, it is no folder
         raise _no_library(name) from None
     for entry in entry_points(group=LIBRARIES):
         if entry.name == name:
             found = entry.load()
-            return Path(found.__path__[0] if hasattr(found, "__path__") else found)
-    return folder
+            return Path(found.__path__[0] if hasattr(found, "__path__") else found), True
+    return folder, False
 
 
 def _no_library(name: str | os.PathLike[str]) -> SkillFileError:

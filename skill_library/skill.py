@@ -39,19 +39,24 @@ def fit_text(text: str) -> str:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    # A model may have written half of a surrogate pair, which has no UTF-8.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 @dataclass(frozen=True)
 class SkillText:
     """What an agent reads for one task: the general skills and the task's own, joined by empty lines.
 
-    ``name`` joins their names, e.g. ``general+heat``; ``sha256`` is the hex digest of ``text`` in UTF-8.
+    ``name`` joins their names, e.g. ``general+heat``.
     """
 
     name: str
     text: str
-    sha256: str
+
+    @property
+    def sha256(self) -> str:
+        """Hex digest of the text in UTF-8."""
+        return _sha256(self.text)
 
 
 @dataclass(frozen=True)
@@ -191,8 +196,7 @@ class SkillLibrary:
         if not self.serves(task_type):
             raise self._no_skill(task_type)
         chosen = [skill for skill in [*(skill for skill in self.skills if skill.is_general), *own] if skill.text]
-        text = "\n\n".join(skill.text for skill in chosen)
-        return SkillText("+".join(skill.name for skill in chosen), text, _sha256(text))
+        return SkillText("+".join(skill.name for skill in chosen), "\n\n".join(skill.text for skill in chosen))
 
     def _no_skill(self, task_type: str) -> SkillFileError:
         near = difflib.get_close_matches(task_type, self.task_types, n=1)

@@ -69,8 +69,7 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in which all had.
     """
     updates = [record for record in records if record["event"] == "train"]
-    memories = [update.get("memory", {}) for update in updates]
-    banks = [found for found in memories if "size" in found]
+    banks = [update["memory"] for update in updates if "size" in update.get("memory", {})]
     shares = [update["rollout_fraction_with"] for update in updates if update.get("rollout_fraction_with")]
     curricula = [update for update in updates if "active" in update]
     shown = sorted({kind for update in curricula for kind in update["active"]})
@@ -81,7 +80,7 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "bank_size": banks[-1]["size"] if banks else None,
         "bank_uses": _total(banks, "shown"),
         "entries_added": _total(banks, "added"),
-        "distracted_share": _mean([each["distracted_share"] for each in memories if "distracted_share" in each]),
+        "distracted_share": _mean([update["distracted_share"] for update in updates if "distracted_share" in update]),
         "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
         "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
         "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,
@@ -116,12 +115,12 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
         ConfigError: If the run's folder cannot be made, or another process trains in it.
         StorageError: If the disk is full or read-only.
     """
-    check_engine(config.engine, config.engine_options)
+    check_engine(config.engine, config.engine_options, training=True)
     BACKENDS.get(config.backend).require()
     # One process speaks for all.
     progress = progress if progress is not None and _is_first_process() else SilentProgress()
     try:
-        with without_bars(), hub_access(config.model_path), ExitStack() as stack:
+        with without_bars(), hub_access(config.model_path, config.reference_path), ExitStack() as stack:
             learner, checkpoint = prepare(config, progress, stack)
 
             def ask_to_stop() -> None:
@@ -159,6 +158,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
+    stack.callback(rollouts.close)
     prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
@@ -205,7 +205,6 @@ def _train(learner: Learner, checkpoint: Path | None) -> bool:
 
 def _finish(learner: Learner, finished: bool) -> RunResult:
     folder, progress = learner.setup.folder, learner.setup.progress
-    learner.setup.rollouts.close()
     result = RunResult(folder, learner.update, finished)
     if learner.is_main:
         write_json(folder.path / "what_acted.json", result.acted)
@@ -216,7 +215,7 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
                 learner.describe_policy(path)
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
-        saved = folder.checkpoints()
+        saved = folder.saved.complete()
         where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
         progress.note(f"Stopped. The same command goes on {where} in {folder.path}.")
     return result

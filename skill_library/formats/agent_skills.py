@@ -9,7 +9,8 @@ from pathlib import Path
 
 from skill_library.errors import SkillFileError
 from skill_library.files import read_bounded
-from skill_library.formats.form import SkillFormat, check_size, plain_name, unique
+from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
+from skill_library.front_matter import FrontMatter
 from skill_library.loader import MAX_FILE_BYTES, check_inside, decode, read_skill, skill_files
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
@@ -22,17 +23,19 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     What the specification has no field for stands under ``metadata``, as :func:`skill_library.loader.read_skill` tells.
     """
     listed = SkillLibrary(folder.name, tuple(skills)).skills
+    check_count(len(listed), f"The library {folder.name!r}")
+    contents: dict[str, bytes] = {}
     for skill in listed:
-        _check_description(skill)
+        name = unique(plain_name(skill.name), contents)
+        contents[name] = _content(skill, name)
     require_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
-    names: list[str] = []
-    for skill in listed:
-        names.append(unique(plain_name(skill.name), names))
-        _write_skill(folder / names[-1], skill)
+    for name, content in contents.items():
+        (folder / name).mkdir()
+        (folder / name / SKILL_FILE).write_bytes(content)
     return folder
 
 
@@ -52,17 +55,27 @@ def require_free(folder: Path) -> None:
         raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
 
 
-def _write_skill(folder: Path, skill: Skill) -> None:
+def _content(skill: Skill, folder: str) -> bytes:
+    """The skill's file in a folder of that name; SkillFileError where it would be refused when it is read."""
+    _check_description(skill)
     metadata = {
-        "library_name": "" if skill.name == folder.name else skill.name,
+        "library_name": "" if skill.name == folder else skill.name,
         "task_types": "" if skill.is_general else ", ".join(skill.task_types),
         "minimal": skill.minimal,
     }
     ours = [f"  {name}: {_yaml(value)}" for name, value in metadata.items() if value]
-    fields = [f"name: {_yaml(folder.name)}", f"description: {_yaml(skill.description)}"]
+    fields = [f"name: {_yaml(folder)}", f"description: {_yaml(skill.description)}"]
     front = "\n".join([*fields, "metadata:", *ours] if ours else fields)
-    folder.mkdir()
-    (folder / SKILL_FILE).write_text(f"---\n{front}\n---\n{skill.text}\n", encoding="utf-8", newline="\n")
+    content = f"---\n{front}\n---\n{skill.text}\n".encode()
+    try:
+        FrontMatter(front)
+        if len(content) > MAX_FILE_BYTES:
+            raise ValueError(f"it would be longer than the {MAX_FILE_BYTES:,} bytes allowed")
+    except ValueError as error:
+        raise SkillFileError(
+            f"The {SKILL_FILE} of {skill.name!r} could not be read back: {error}; shorten it"
+        ) from None
+    return content
 
 
 def _yaml(text: str) -> str:

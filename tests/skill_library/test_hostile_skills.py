@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError, SkillLibrary, load_library
+from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader
 from skill_library.errors import brief
 from skill_library.files import UnreadableFileError, read_bounded
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
@@ -134,6 +135,15 @@ def test_links_within_a_library_and_to_a_library_are_fine(tmp_path: Path) -> Non
     write(tmp_path / "library" / "own", FIELDS)
     (tmp_path / "name").symlink_to(tmp_path / "library")
     assert load_library(tmp_path / "name").name == "library"
+
+
+def test_an_installed_packages_library_may_consist_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = write(tmp_path / "store", FIELDS)
+    (tmp_path / "package" / "a").mkdir(parents=True)
+    (tmp_path / "package" / "a" / "SKILL.md").symlink_to(store)
+    found = SimpleNamespace(name="theirs", load=lambda: str(tmp_path / "package"))
+    monkeypatch.setattr(loader, "entry_points", lambda group: [found])
+    assert load_library("theirs").name == "package"
 
 
 def test_links_that_form_a_ring_and_endless_names_are_refused(tmp_path: Path) -> None:

@@ -111,6 +111,13 @@ def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     assert what_acted(records[:4])["withdrawn_at"] is None
 
 
+def test_what_distraction_did_stands_in_the_summary(config: TrainConfig) -> None:
+    options = {"distracted_share": 0.5, "distracted_by": "blank"}
+    result = run(config.with_(method="skill_grpo+distraction", method_options=options, steps=1))
+    assert result.acted["distracted_share"] == 0.5
+    assert not (result.policy / "skill_memory.json").exists()
+
+
 def test_records_that_do_not_say_what_acted_give_none() -> None:
     older = what_acted([{"event": "train", "step": 1, "memory": {"size": 3}}])
     assert older.pop("bank_size") == 3
@@ -167,7 +174,7 @@ def test_adapters_end_in_a_whole_policy_that_can_be_played(config: TrainConfig) 
     changed = {name for name in start if not torch.equal(start[name], trained[name])}
     assert changed
     assert all("_proj" in name for name in changed)
-    (checkpoint,) = result.folder.checkpoints()
+    (checkpoint,) = result.folder.saved.complete()
     beside = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(config.model), checkpoint)
     ids = torch.tensor([[5, 6, 7, 8]])
     with torch.no_grad():
@@ -178,7 +185,7 @@ def test_adapters_end_in_a_whole_policy_that_can_be_played(config: TrainConfig) 
 
 def test_a_checkpoint_is_played_as_the_policy_is(config: TrainConfig) -> None:
     result = run(config.with_(steps=1))
-    (checkpoint,) = result.folder.checkpoints()
+    (checkpoint,) = result.folder.saved.complete()
     beside = policy_settings(str(checkpoint), config.env)
     assert beside is not None
     assert beside == policy_settings(str(result.policy), config.env)
@@ -244,7 +251,7 @@ def test_interrupted_once_finishes_the_step_and_saves(config: TrainConfig) -> No
     result = run(config.with_(save_every=100), progress=Asks())
     assert signal.getsignal(signal.SIGTERM) is before
     assert not result.finished
-    assert [path.name for path in result.folder.checkpoints()] == [f"step-{result.step:06d}"]
+    assert [path.name for path in result.folder.saved.complete()] == [f"step-{result.step:06d}"]
     assert run(config.with_(save_every=100)).finished
 
 
@@ -253,7 +260,7 @@ def test_a_run_stops_when_its_time_is_up_and_goes_on(config: TrainConfig, tmp_pa
     whole = run(config.with_(run=str(tmp_path / "whole")))
     first = run(config.with_(max_minutes=1e-6))
     assert (first.finished, first.step) == (False, 0)
-    assert first.folder.checkpoints() == []
+    assert first.folder.saved.complete() == []
     assert timeless(run(config).metrics) == timeless(whole.metrics)
 
 
@@ -285,7 +292,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_its_step_done_again(config: Tra
     config = config.with_(steps=2, save_every=1)
     first = run(config)
     expected, weights_before = timeless(first.metrics), weights(first.policy)
-    newest = first.folder.checkpoints()[-1]
+    newest = first.folder.saved.complete()[-1]
     (newest / "model.safetensors").write_bytes(b"cut")
     with first.folder.metrics_path.open("ab") as file:
         file.write(b'{"step": 9\n')

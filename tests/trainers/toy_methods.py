@@ -139,7 +139,7 @@ class DiaryAtWork(SkillMemory):
             return None
         words = "\n".join([f"goal was {goal}", *lines[-self.keep :]])
         skill = Skill(f"diary-{len(lines)}", "What was noted.", (task_type,), words)
-        return SkillText(skill.name, skill.text, skill.sha256)
+        return SkillText(skill.name, skill.text)
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
         for kind in sorted(set(batch.task_type)):

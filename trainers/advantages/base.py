@@ -66,14 +66,13 @@ class RolloutBatch:
         task: Sequence[str],
         task_type: Sequence[str],
         condition: Sequence[int],
-        success: Sequence[bool] | None = None,
         length: Sequence[float] | None = None,
         outcome: Sequence[float] | None = None,
     ) -> RolloutBatch:
         """Reads and checks plain sequences, one entry per rollout.
 
-        Outcomes are the returns unless given, and lie in [0, 1]; a success is an outcome of 1 and lengths are 0 unless
-        given. A ConfigError if lengths differ, a value is out of range, or a task has two types.
+        Outcomes are the returns unless given, and lie in [0, 1]; a success is an outcome of 1, and lengths are 0
+        unless given. A ConfigError if lengths differ, a value is out of range, or a task has two types.
         """
         values = finite_vector("returns", returns)
         size = values.size
@@ -95,7 +94,7 @@ class RolloutBatch:
             task=tuple(task),
             task_type=tuple(task_type),
             condition=flag_vector("condition", condition, size),
-            success=outcomes >= 1.0 if success is None else flag_vector("success", success, size),
+            success=outcomes >= 1.0,
             length=np.zeros(size) if length is None else finite_vector("length", length, size),
             trajectories=(),
             signals=Signals.none(size),
@@ -104,14 +103,12 @@ class RolloutBatch:
     @classmethod
     def from_episodes(cls, episodes: Sequence[Any], returns: Returns = "won") -> RolloutBatch:
         """Reads episodes (:class:`skillc_gym.episodes.Episode`, or like them); the outcome is ``won`` in any case."""
-        won = [float(episode.won) for episode in episodes]
         return cls.build(
             returns=[_RETURNS[returns](episode) for episode in episodes],
-            outcome=won,
+            outcome=[float(episode.won) for episode in episodes],
             task=[episode.task_id for episode in episodes],
             task_type=[episode.task_type for episode in episodes],
             condition=[int(episode.condition) for episode in episodes],
-            success=[value >= 1.0 for value in won],
             length=[float(len(episode.turns)) for episode in episodes],
         )
 

@@ -22,6 +22,7 @@ from trainers.advantages.grouping import (
     normalise,
     normalise_groups,
 )
+from trainers.base import Fraction, NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Grpo(Scheme):
     """The group advantage as a scheme."""
 
     name: ClassVar[str] = "grpo"
-    eps: float = 1e-6
+    eps: Positive = 1e-6
     """Added to every standard deviation."""
     group_by: Literal["task", "condition", "text"] = "task"
     """What makes a group: the rollouts of a task, those of a task and condition, or those of a task that were shown the
@@ -92,9 +93,9 @@ class RaisedBaseline(Scheme):
     """:func:`raised_baseline` as a scheme."""
 
     name: ClassVar[str] = "raised_baseline"
-    raise_by: float = 0.5
+    raise_by: Fraction = 0.5
     """How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1]."""
-    sigma_min: float = 0.1
+    sigma_min: Positive = 0.1
     """Smallest divisor."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
@@ -188,9 +189,9 @@ class Utilisation(Scheme):
 
     name: ClassVar[str] = "utilisation"
     whole_trajectories: ClassVar[bool] = True
-    utilisation_weight: float = 1.0
+    utilisation_weight: NotNegative = 1.0
     """Weight of the part for using the skill (the paper's omega)."""
-    cap: float = 3.0
+    cap: NotNegative = 3.0
     """Bound of that part."""
 
     def __call__(self, batch: RolloutBatch) -> Advantages:

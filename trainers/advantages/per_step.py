@@ -22,6 +22,7 @@ from trainers.advantages.grouping import (
     plain_keys,
     whiten,
 )
+from trainers.base import Fraction, NotNegative
 
 
 def gae(rewards: ArrayLike, values: ArrayLike, gamma: float = 1.0, lam: float = 1.0) -> FloatArray:
@@ -63,9 +64,9 @@ class Ppo(Scheme):
     name: ClassVar[str] = "ppo"
     inputs: ClassVar[frozenset[str]] = frozenset({"values"})
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
-    gamma: float = 1.0
+    gamma: Fraction = 1.0
     """Discount per token."""
-    gae_lambda: float = 1.0
+    gae_lambda: Fraction = 1.0
     """0 trusts the critic, 1 the return."""
     whitening: bool = True
     """Whether advantages get mean 0 and variance 1 over the update's tokens."""
@@ -104,9 +105,9 @@ class Gigpo(Scheme):
 
     name: ClassVar[str] = "gigpo"
     whole_trajectories: ClassVar[bool] = True
-    gamma: float = 0.95
+    gamma: Fraction = 0.95
     """Discount of the return to go."""
-    step_weight: float = 1.0
+    step_weight: NotNegative = 1.0
     """Weight of the step's part."""
     std: bool = False
     """Divide both parts by their group's standard deviation."""

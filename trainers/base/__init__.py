@@ -1,6 +1,5 @@
 """What every room of the trainers speaks: options, names of objects, trajectories, and how a process ends."""
 
-from skillc_gym.lazy import lazy_exports
 from trainers.base.model_folders import (
     HARD,
     PACKAGES,
@@ -62,4 +61,3 @@ __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "current_names", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]
 __all__ += ["asked_processes", "check_sharded", "end_together", "interrupts", "launch_warning", "stop_requests"]
-__all__ += ["lazy_exports"]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainers.base import lazy_exports
+from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.base import Sampling
     from trainers.engines.openai import OpenAIEngine
     from trainers.engines.openai_options import ServerOptions
-    from trainers.engines.random import derive_seed
     from trainers.engines.registry import (
         CHOOSING,
         ENGINES,
@@ -36,4 +35,4 @@ else:
 __all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
 __all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ServerOptions", "SharingEngine"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
-__all__ += ["VllmEngine", "check_engine", "derive_seed", "engine_spec", "stream"]
+__all__ += ["VllmEngine", "check_engine", "engine_spec", "stream"]

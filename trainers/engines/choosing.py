@@ -22,7 +22,7 @@ from trainers.engines.batching import draw
 from trainers.engines.in_process import engine_for_checkpoint, engine_for_trainer
 from trainers.engines.random import uniforms
 from trainers.engines.registry import EngineSpec, read_options
-from trainers.engines.scoring import possible_replies
+from trainers.engines.scoring import check_reply, possible_replies
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Generation, Request
 
@@ -37,8 +37,7 @@ class ChoosingOptions:
     """Commands that it never gives, unless no other is possible."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reply, str) or "{command}" not in self.reply:
-            raise ConfigError(f"engine.reply must hold {{command}}, got {self.reply!r}.")
+        check_reply(self.reply)
         if isinstance(self.never, str) or not all(isinstance(each, str) for each in self.never):
             raise ConfigError(f"engine.never is a list of commands such as '[\"help\"]', got {self.never!r}.")
 

@@ -20,11 +20,10 @@ class ConversationCache:
     is_compileable = False
     """transformers asks: a compiled forward pass wants tensors whose addresses never change, and these grow."""
 
-    def __init__(self, columns: int = 0) -> None:
-        """``columns``: how many it is likely to need in the end; fewer cost copies on the way, more only memory."""
+    def __init__(self) -> None:
         self.keys: list[torch.Tensor] = []
         self.values: list[torch.Tensor] = []
-        self._capacity = (0, columns)
+        self._capacity = (0, 0)
         self._rows: Rows = slice(0, 0)
         self._index = torch.zeros(0, 1, dtype=torch.long)
         self._positions = torch.zeros(0, 1, dtype=torch.long)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, NoReturn
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError, ServerError, needs_extra
+from skillc_gym.errors import ServerError, needs_extra
 from trainers.engines.openai_options import ServerOptions
-from trainers.engines.registry import EngineSpec
+from trainers.engines.registry import EngineSpec, refuse_training
 from trainers.engines.text import TextReply, TextRequest, TransientError
 
 
@@ -108,13 +107,9 @@ class OpenAIEngine:
             )
 
 
-def _plays_only(_: Any) -> NoReturn:
-    raise ConfigError("engine=openai answers in words, not in tokens: it evaluates, and cannot train")
-
-
 ENGINE = EngineSpec(
-    _plays_only,
-    _plays_only,
+    lambda _: refuse_training("openai"),
+    lambda _: refuse_training("openai"),
     for_text=lambda settings: OpenAIEngine(settings.model, ServerOptions.of(settings.engine_options)),
     read_options=ServerOptions.of,
 )

@@ -172,18 +172,17 @@ def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextR
     """Reads a completion, or the pieces of a stream; errors of many kinds (``_UNREADABLE``) for what is none."""
     if isinstance(answer, Mapping):
         choice = answer["choices"][0]
-        return _reply(choice["message"], answer.get("usage"), choice.get("finish_reason") or "stop")
+        return _reply(choice["message"], answer.get("usage"))
     choices = [choice for piece in answer for choice in piece.get("choices") or () if choice.get("index", 0) == 0]
-    reason = next((choice["finish_reason"] for choice in choices if choice.get("finish_reason")), None)
-    if reason is None:
+    if not any(choice.get("finish_reason") for choice in choices):
         raise ValueError("the stream ends before its reply does")
     usage = next((piece["usage"] for piece in reversed(answer) if piece.get("usage")), None)
     deltas = [choice.get("delta") or {} for choice in choices]
     said = {name: "".join(delta.get(name) or "" for delta in deltas) for name in (*_THOUGHTS, "content")}
-    return _reply(said, usage, reason)
+    return _reply(said, usage)
 
 
-def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None, reason: Any) -> TextReply:
+def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None) -> TextReply:
     """A reply in one text: servers that parse thoughts take them, tags and all, out of the content."""
     thoughts = next((message[name] for name in _THOUGHTS if message.get(name)), None)
     said = message.get("content") or ""
@@ -192,10 +191,8 @@ def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None, reason: 
     text = said if thoughts is None else f"<think>{thoughts}</think>{said}"
     # Half a surrogate pair is no text: the next request could not quote it.
     text.encode()
-    if not isinstance(reason, str):
-        raise TypeError("a reason for its end that is no text")
     read, written = (_tokens((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    return TextReply(text, read, written, _plain(reason))
+    return TextReply(text, read, written)
 
 
 def _tokens(count: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,6 +29,23 @@ def uniforms(seeds: npt.NDArray[np.uint64], counters: npt.NDArray[np.uint64]) ->
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
+class Purpose(IntEnum):
+    """What a run's seed is derived for, the first number behind it; 6 and 7 are the laboratory's (``agents.base``)."""
+
+    PLAY = 1
+    """An update's rollouts."""
+    ORDER = 2
+    """The order of an update's rollouts in its optimiser steps."""
+    VALIDATE = 3
+    """The curriculum's panel."""
+    DROPOUT = 4
+    """What layers draw in an update."""
+    EVALUATE = 4
+    """The panel of an evaluation, which trains nothing: one number serves both."""
+    WRITE = 5
+    """What a skill memory has written."""
+
+
 def derive_seed(*numbers: int) -> int:
-    """A 64-bit seed that depends on all of the given non-negative numbers and on their order."""
+    """A 64-bit seed of non-negative numbers in their order; padded with zeros: (3, 1) and (3, 1, 0) are one seed."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
+from trainers.base import load_object, understands_old_names
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
@@ -30,6 +31,11 @@ IN_PROCESS = frozenset({"transformers", "choosing"})
 """Those that generate with transformers in the training process."""
 CHOOSING = frozenset({"choosing", "scoring"})
 """Those that take one of the commands that are possible, where others write freely."""
+EVALUATING: Mapping[str, str] = {
+    "openai": "answers in words, not in tokens",
+    "scoring": "chooses whole commands and draws no tokens",
+}
+"""Those that cannot train, and why."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class CheckpointModel:
     """Loads the checkpoint as a transformers model."""
 
 
+@understands_old_names({"server_options": "llm_options"})
 @dataclass(frozen=True)
 class EngineSpec:
     """One engine."""
@@ -79,7 +86,7 @@ class EngineSpec:
     """Makes the engine that plays a checkpoint."""
     backend_arguments: Callable[[TrainConfig], dict[str, Any]] = lambda settings: {}
     """What the training backend must be started with so that it serves the engine (fields of TRL's GRPOConfig)."""
-    server_options: Callable[[TrainConfig], dict[str, Any]] = lambda settings: {}
+    llm_options: Callable[[TrainConfig], dict[str, Any]] = lambda settings: {}
     """Arguments of the ``vllm.LLM`` that the training backend starts in its own process, beside the backend's own."""
     exact_logprobs: bool = True
     """Whether its log-probabilities are the trainer's own; if not, the objective corrects the ratio."""
@@ -100,25 +107,34 @@ def read_options(kind: type[T], engine: str, options: Mapping[str, Any]) -> T:
     return kind(**options)
 
 
-def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Refuses, before anything is imported, a name that can be no engine's, and options that nobody would read."""
+def check_engine(name: str, options: Mapping[str, Any] | None = None, *, training: bool = False) -> None:
+    """Refuses a name that can be no engine's, one that cannot train where it should, and options nobody would read."""
     module, _, attribute = name.partition(":")
     if name not in ENGINES and (not module or not attribute or module.startswith(".")):
         raise unknown_name("engine", name, ENGINES, "An engine of your own is named as my_module:ENGINE.")
+    if training and name in EVALUATING:
+        refuse_training(name)
     if name in ENGINES and options:
         engine_spec(name).read_options(options)
+
+
+def refuse_training(name: str) -> NoReturn:
+    """The ConfigError of an engine that cannot train."""
+    raise ConfigError(
+        f"engine={name} {EVALUATING[name]}: it evaluates, and cannot train. Train with engine=transformers, choosing "
+        "or vllm."
+    )
 
 
 def engine_spec(name: str) -> EngineSpec:
     """Finds an engine by its short name or ``module:NAME``; else an error that says the remedy."""
     check_engine(name)
-    module, _, attribute = ENGINES.get(name, name).partition(":")
-    try:
-        spec = getattr(importlib.import_module(module), attribute, None)
-    except ModuleNotFoundError as error:
-        if error.name != module and not module.startswith(f"{error.name}."):
-            raise
-        raise ConfigError(f"engine={name!r}: there is no module {module!r} that Python could import.") from error
+    if name in ENGINES:
+        # Imported as it is, so that a missing extra is told as one.
+        module, _, attribute = ENGINES[name].partition(":")
+        built_in: EngineSpec = getattr(importlib.import_module(module), attribute)
+        return built_in
+    spec = load_object(name, "engine")
     if not isinstance(spec, EngineSpec):
-        raise ConfigError(f"engine={name!r}: {module} has no EngineSpec of the name {attribute!r}.")
+        raise ConfigError(f"engine={name!r} is a {type(spec).__name__}; name an EngineSpec.")
     return spec

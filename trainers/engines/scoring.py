@@ -4,24 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from skillc_gym.errors import ConfigError, unknown_name
-from trainers.base import Sampling
+from skillc_gym.errors import ConfigError
+from trainers.base import Sampling, check_values
 from trainers.engines.batching import chunks_by_length, draw
 from trainers.engines.in_process import checkpoint_model
 from trainers.engines.random import uniforms
-from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel
+from trainers.engines.registry import CheckpointModel, EngineSpec, read_options, refuse_training
 from trainers.engines.transformers import TransformersEngine
-from trainers.engines.types import Engine, Generation, Request
+from trainers.engines.types import Generation, Request
 
 _Ints = npt.NDArray[np.int64]
 _MOST_NODES = 1024
 """Tokens of one pass over replies: each has a row of logits as wide as the vocabulary."""
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """What ``engine.NAME=`` sets for ``engine=scoring``; a ConfigError where it cannot be."""
+
+    reply: str = "<action>{command}</action>"
+    """What the agent says to give a command; ``{command}`` stands for it."""
+    normalise: Literal["mean", "sum"] = "mean"
+    """A score is the log-probability per token ("mean") or the whole ("sum"), by which short commands win."""
+
+    def __post_init__(self) -> None:
+        check_values(self, prefix="engine.")
+        check_reply(self.reply)
+
+
+def check_reply(reply: object) -> None:
+    """Refuses (ConfigError) a form of replies in which no command stands."""
+    if not isinstance(reply, str) or "{command}" not in reply:
+        raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
 
 
 @dataclass(frozen=True)
@@ -76,26 +97,15 @@ class ScoringEngine(TransformersEngine):
     prompt, computed in one pass in which each token sees the prompt and what stands before it in its own reply.
 
     Greedy sampling takes the most probable reply; otherwise one is drawn from the softmax of the scores divided by the
-    temperature, by the request's own random number. Replies longer than a request allows are left out. A score is the
-    log-probability per token ("mean") or the whole ("sum"), by which short commands win. ``reply`` is what the agent
-    says to give a ``{command}``; other options are those of :class:`TransformersEngine`.
+    temperature, by the request's own random number. Replies longer than a request allows are left out. ``others`` are
+    options of :class:`TransformersEngine`.
     """
 
     def __init__(
-        self,
-        model: torch.nn.Module,
-        eos_token_ids: Sequence[int],
-        *,
-        reply: str = "<action>{command}</action>",
-        normalise: Literal["mean", "sum"] = "mean",
-        **options: Any,
+        self, model: torch.nn.Module, eos_token_ids: Sequence[int], options: ScoringOptions, **others: Any
     ) -> None:
-        if "{command}" not in reply:
-            raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
-        if normalise not in ("mean", "sum"):
-            raise unknown_name("engine.normalise", normalise, ("mean", "sum"))
-        super().__init__(model, eos_token_ids, **options)
-        self._reply, self._mean = reply, normalise == "mean"
+        super().__init__(model, eos_token_ids, **others)
+        self._reply, self._mean = options.reply, options.normalise == "mean"
 
     def worded(self, commands: Sequence[str]) -> list[str]:
         """The replies that give commands."""
@@ -198,21 +208,15 @@ def possible_replies(request: Request) -> Sequence[Sequence[int]]:
     return [reply for reply in request.choices if len(reply) <= request.max_tokens] or [min(request.choices, key=len)]
 
 
-def _for_trainer(trainer: TrainerModel) -> Engine:
-    raise ConfigError(
-        "engine=scoring evaluates; what it says was chosen among commands and not drawn token by token, so nothing "
-        "can be trained on it. Train with engine=choosing, transformers or vllm."
-    )
+_read = partial(read_options, ScoringOptions, "scoring")
 
 
 def _for_checkpoint(checkpoint: CheckpointModel) -> ScoringEngine:
-    settings = checkpoint.settings
-    for name in settings.engine_options.keys() - {"reply", "normalise"}:
-        raise unknown_name("option of engine=scoring", name, ("reply", "normalise"))
+    options = _read(checkpoint.settings.engine_options)
     model, autocast = checkpoint_model(checkpoint)
-    options = {"max_rows": settings.max_parallel, "autocast": autocast, **settings.engine_options}
-    return ScoringEngine(model, checkpoint.eos_ids, **options)
+    rows = checkpoint.settings.max_parallel
+    return ScoringEngine(model, checkpoint.eos_ids, options, max_rows=rows, autocast=autocast)
 
 
-ENGINE = EngineSpec(_for_trainer, _for_checkpoint)
+ENGINE = EngineSpec(lambda _: refuse_training("scoring"), _for_checkpoint, read_options=_read)
 """Ranks the possible commands by their probability under a checkpoint."""

@@ -19,7 +19,7 @@ import torch
 from trainers.base import Sampling
 from trainers.engines.batching import Batch, common_prefix
 from trainers.engines.drafts import Pass, sample_tokens
-from trainers.engines.transformers import Conversation, TransformersEngine
+from trainers.engines.transformers import Conversation, TransformersEngine, rows_of
 from trainers.engines.types import Generation, Request
 
 _Ints = npt.NDArray[np.int64]
@@ -42,24 +42,14 @@ class SharingEngine(TransformersEngine):
         super().release(left - set(self._line_of.values()))
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        batch = self._begun(requests)
-        members = self._line_up(requests, batch)
-        self._cache.reserve(len(self._slots), self._end + 2)
-        logits = self._prefill([batch.prompts[each[0]] for each in members])
+        batch, members, logits = self._prompted(requests)
         last_of = self._decode_lines(batch, members, logits, sampling)
         for i, request in enumerate(requests):
             self._said[request.key] = self._kept(batch, i, last_of.get(self._line_of[request.key], i))
         return self._replies(batch)
 
-    def logits_after(self, requests: Sequence[Request]) -> torch.Tensor:
-        """As without sharing; equal prompts are one line."""
-        batch = self._begun(requests)
-        members = self._line_up(requests, batch)
-        self._cache.reserve(len(self._slots), self._end + 2)
-        logits = self._prefill([batch.prompts[each[0]] for each in members])
+    def _keep_prompts(self, batch: Batch) -> None:
         self._said.update(zip(batch.keys, batch.prompts, strict=True))
-        row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
-        return logits[self._tensor(row_of[np.argsort(np.concatenate(members))])]
 
     @staticmethod
     def _kept(batch: Batch, i: int, last: int) -> _Ints:
@@ -141,8 +131,7 @@ class SharingEngine(TransformersEngine):
         prompt, shape (rows, vocabulary).
         """
         last_of: dict[int, int] = {}
-        order = np.concatenate(list(members))
-        row_of = np.repeat(np.arange(len(members)), [len(each) for each in members])
+        order, row_of = np.concatenate(members), rows_of(members)
         outputs = Pass.undrafted(logits)
         while True:
             sample_tokens(batch, order, row_of, outputs, sampling, eos=self._eos)
@@ -163,6 +152,7 @@ class SharingEngine(TransformersEngine):
         if len(living) > 0.75 * (row_of.max() + 1):
             return order, row_of
         self._to_front([self._slots[row] for row in living])
+        # The lines that go on are the first rows now, but not in the order of before: each knows its row.
         order = order[alive]
         return order, np.array([self._known[self._line_of[batch.keys[i]]].slot for i in order])
 

@@ -43,8 +43,6 @@ class TextReply:
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    finish_reason: str = "stop"
-    """Why it ended: "stop", "length", or the engine's own word."""
 
 
 @runtime_checkable

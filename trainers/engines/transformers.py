@@ -67,7 +67,6 @@ class TransformersEngine:
         if not self._float_mask:
             attend_by_segments(model)
         self._refresh = refresh or (lambda: None)
-        self._columns = 0
         self._forget()
 
     @property
@@ -81,8 +80,7 @@ class TransformersEngine:
         self._refresh()
 
     def _forget(self) -> None:
-        # Conversations grow about as long as those before: room for that at once, which saves copies.
-        self._cache = ConversationCache(self._columns)
+        self._cache = ConversationCache()
         self._drafts = Drafts(self.draft_tokens)
         self._known: dict[Hashable, Conversation] = {}
         # Whose each row of the cache is; None for a free one.
@@ -118,25 +116,30 @@ class TransformersEngine:
 
     def logits_after(self, requests: Sequence[Request]) -> torch.Tensor:
         """Logits (n, vocabulary) behind prompts, which stay cached; within :meth:`computing`, up to ``max_rows``."""
-        batch, order = self._begun(requests), self._place(requests)
-        self._cache.reserve(len(self._slots), self._end + 2)
-        logits = self._prefill([batch.prompts[i] for i in order])
-        for request, prompt in zip(requests, batch.prompts, strict=True):
-            self._known[request.key].tokens = prompt
-        return logits[self._tensor(np.argsort(order))]
+        batch, members, logits = self._prompted(requests)
+        self._keep_prompts(batch)
+        return logits[self._tensor(rows_of(members)[np.argsort(np.concatenate(members))])]
+
+    def _keep_prompts(self, batch: Batch) -> None:
+        for key, prompt in zip(batch.keys, batch.prompts, strict=True):
+            self._known[key].tokens = prompt
 
     def _generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        batch = self._begun(requests)
-        order = self._place(requests)
-        self._cache.reserve(len(self._slots), self._end + 2)
-        logits = self._prefill([batch.prompts[i] for i in order])
+        batch, members, logits = self._prompted(requests)
         for request in requests:
             # If the call is cut short, what its rows hold is not known.
             self._known[request.key].tokens = np.zeros(0, dtype=np.int64)
-        self._decode(batch, order, logits, sampling)
+        self._decode(batch, np.concatenate(members), logits, sampling)
         for i, request in enumerate(requests):
             self._known[request.key].tokens = batch.computed(i)
         return self._replies(batch)
+
+    def _prompted(self, requests: Sequence[Request]) -> tuple[Batch, list[_Ints], torch.Tensor]:
+        """Computes prompts; the numbers of the requests in each of the first rows, and the logits behind them."""
+        batch = self._begun(requests)
+        members = self._line_up(requests, batch)
+        self._cache.reserve(len(self._slots), self._end + 2)
+        return batch, members, self._prefill([batch.prompts[each[0]] for each in members])
 
     def _begun(self, requests: Sequence[Request]) -> Batch:
         batch = Batch.of(requests)
@@ -152,6 +155,10 @@ class TransformersEngine:
         return replies
 
     # Rows --------------------------------------------------------------------------------------------------------
+
+    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[_Ints]:
+        """The numbers of the requests in each row: here one has a row to itself."""
+        return list(self._place(requests)[:, None])
 
     def _place(self, requests: Sequence[Request]) -> _Ints:
         """Gives every request one of the first rows; returns the number of the request in each row."""
@@ -300,6 +307,11 @@ class TransformersEngine:
 
     def _tensor(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def rows_of(members: Sequence[_Ints]) -> _Ints:
+    """The row of each request, row by row."""
+    return np.repeat(np.arange(len(members)), [len(each) for each in members])
 
 
 def _text_config(model: torch.nn.Module) -> Any:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.base import Usage
     from trainers.evaluation.agents import (
         PANEL_SEED,
         EvaluatedAgent,
@@ -45,6 +44,6 @@ __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "Tri
 __all__ += ["play_trials"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "Usage", "policy_player"]
+__all__ += ["PolicyPlayer", "policy_player"]
 __all__ += ["PolicyReport", "evaluate_policy", "open_panel"]
 __all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]

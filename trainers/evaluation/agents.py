@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from skillc_gym.episodes import Episode
 from trainers.config import TrainConfig
+from trainers.engines.random import Purpose
 from trainers.evaluation.paired import PairedReport
 from trainers.evaluation.player import PolicyPlayer
 from trainers.rollout.collect import GroupRollouts
@@ -87,7 +88,7 @@ def play_trials(
     return TrialReport(tuple(outcomes), trials, tuple(later))
 
 
-PANEL_SEED = 4
+PANEL_SEED = Purpose.EVALUATE
 """What the seed of an evaluation's panel is derived for."""
 
 PhaseProgress = Callable[[str], Callable[[int, int], object]]

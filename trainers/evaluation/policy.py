@@ -16,6 +16,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import panel_hash
 from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
+from trainers.engines.random import derive_seed
 from trainers.engines.registry import engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
@@ -23,7 +24,6 @@ from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent,
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
-from trainers.rollout.collect import derive_seed
 from trainers.rollout.opening import open_env, panel_of, tasks_of
 from trainers.tracking.files import read_object, sha256_of_file, write_json
 from trainers.tracking.policy_settings import unlike_policy
@@ -31,10 +31,11 @@ from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance
 
 IDENTITY_FILE = "evaluation.json"
-_DECISIVE = (
+_ALSO_DECISIVE = (
     *("revision", "seed", "panel_seed", "max_context", "eval_temperature", "eval_greedy", "top_p", "top_k", "min_p"),
     *("env_wrappers", "chat_template", "template_options", "thoughts", "precision"),
 )
+"""Settings that decide the outcomes beside :func:`trainers.evaluation.player.decisive_settings`."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     values, weights = config.to_json(), hashlib.sha256()
     for path in sorted(Path(config.model_path).glob("*.safetensors")):
         weights.update(bytes.fromhex(sha256_of_file(path)))
-    more = {name: values[name] for name in _DECISIVE}
+    more = {name: values[name] for name in _ALSO_DECISIVE}
     found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain

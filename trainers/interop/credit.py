@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +11,7 @@ from skillc_gym.curricula.skills import Retirement
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
+from trainers.allocation import Trials
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
 
@@ -59,7 +62,7 @@ class GroupCredit:
             raise unknown_name("kind of return", returns, _COLUMNS)
         self.method = Method(_from_records(recipe_in(env, preset, options)), types, total_steps)
         self.log: dict[str, Any] = {}
-        self._returns = returns
+        self._returns, self._updates = returns, 0
 
     def n_plus(self, task_type: str, group_size: int) -> int:
         """How many episodes of the next group of this type should see the skill."""
@@ -69,20 +72,26 @@ class GroupCredit:
         """One update's advantages for the episodes of all its groups, float64[N]; moves :attr:`log`."""
         credit = self.method.credit(batch_of_records(records, self._returns))
         self.log = credit.log
+        self._updates += 1
+        self.method.advance(self._updates)
         return per_rollout(credit.advantages.values)
 
     def validate(self, records: Sequence[Mapping[str, Any]], step: int) -> tuple[Retirement, ...]:
         """Tells the curriculum what a panel showed, active types in both conditions; returns who retired."""
         batch = batch_of_records(records)
-        return self.method.validate(_success(batch, True), _success(batch, False), step)
+        arms = [_trials(batch, shown) for shown in (True, False)]
+        rates = [{kind: own.wins / own.tries for kind, own in arm.items()} for arm in arms]
+        errors = {kind: _standard_error(*(arm[kind] for arm in arms)) for kind in arms[0].keys() & arms[1].keys()}
+        return self.method.validate(rates[0], rates[1], step, standard_error=errors)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a run needs to go on exactly, as JSON-able values."""
-        return self.method.state_dict()
+        return {**self.method.state_dict(), "updates": self._updates}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state bit for bit; a CheckpointError if it is incomplete, or of another method."""
         self.method.load_state_dict(state)
+        self._updates = int(state.get("updates", 0))
 
 
 def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "won") -> RolloutBatch:
@@ -114,10 +123,14 @@ def _from_records(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _success(batch: RolloutBatch, condition: bool) -> dict[str, float]:
-    kinds = [batch.type_of[task] for task in batch.task]
-    won: dict[str, list[float]] = {}
-    for kind, shown, success in zip(kinds, batch.condition.tolist(), batch.success.tolist(), strict=True):
-        if shown == condition:
-            won.setdefault(kind, []).append(float(success))
-    return {kind: sum(values) / len(values) for kind, values in won.items()}
+def _trials(batch: RolloutBatch, condition: bool) -> dict[str, Trials]:
+    own = [i for i, shown in enumerate(batch.condition) if shown == condition]
+    tries = Counter(batch.task_type[i] for i in own)
+    wins = Counter(batch.task_type[i] for i in own if batch.success[i])
+    return {kind: Trials(wins[kind], count) for kind, count in tries.items()}
+
+
+def _standard_error(*arms: Trials) -> float:
+    """Of the difference of two independent rates, half a win and half a loss added to each so that it is never 0."""
+    rates = [((arm.wins + 0.5) / (arm.tries + 1), arm.tries + 1) for arm in arms]
+    return math.sqrt(sum(rate * (1 - rate) / tries for rate, tries in rates))

@@ -6,6 +6,7 @@ from trainers.learner.ahead import WeightsCopy
 from trainers.learner.learner import Learner
 from trainers.learner.loop import train
 from trainers.learner.objective import Objective, make_objective
-from trainers.learner.setup import Backend, Setup, Weights
+from trainers.learner.setup import Backend, Setup
+from trainers.losses.base import Weights
 
 __all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "WeightsCopy", "make_objective", "train"]

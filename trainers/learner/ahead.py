@@ -7,11 +7,12 @@ AReaL, arXiv 2505.24298). What is played depends on seeds and weights alone, not
 
 from __future__ import annotations
 
+import atexit
 import logging
 import signal
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -61,7 +62,10 @@ class Ahead:
         self._connection: Connection | None = None
 
     def begin(self, drawn: Drawn, **options: Any) -> None:
-        """Plays with the present weights; ``options`` as of :meth:`trainers.rollout.collect.GroupRollouts.collect`."""
+        """Plays with the present weights; ``options`` as of :meth:`trainers.rollout.collect.GroupRollouts.collect`.
+
+        Raises as :meth:`collect` does.
+        """
         self._weights.refresh()
         self._play(drawn, options)
 
@@ -72,13 +76,8 @@ class Ahead:
         while not connection.poll(_PATIENCE):
             if not self._process.is_alive():
                 break
-        try:
+        with self._its_end_in_words():
             played = connection.recv()
-        except EOFError as error:
-            raise RuntimeError(
-                f"The process that plays ahead ended (exit code {self._process.exitcode}); the same command goes on "
-                "from the last checkpoint."
-            ) from error
         if isinstance(played, Exception):
             raise played
         trajectories: list[Trajectory] = played
@@ -98,7 +97,8 @@ class Ahead:
     def close(self) -> None:
         """Ends the other process, whatever it is doing."""
         if self._process is not None:
-            self._process.terminate()
+            atexit.unregister(self.close)
+            self._process.kill()
             self._process.join()
             self._process = self._connection = None
 
@@ -106,13 +106,30 @@ class Ahead:
         if self._connection is None:
             self._start()
         assert self._connection is not None
-        self._connection.send({"task_ids": drawn.tasks, "n_plus": drawn.n_plus, **options})
+        if any(parameter.is_cuda for parameter in self._weights.model.parameters()):
+            # The other process reads the very memory, which this one's device may still be writing to.
+            torch.cuda.synchronize()
+        with self._its_end_in_words():
+            self._connection.send({"task_ids": drawn.tasks, "n_plus": drawn.n_plus, **options})
+
+    @contextmanager
+    def _its_end_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, ConnectionError) as error:
+            self._process.join(_PATIENCE)
+            raise RuntimeError(
+                f"The process that plays ahead ended (exit code {self._process.exitcode}); the same command goes on "
+                "from the last checkpoint."
+            ) from error
 
     def _start(self) -> None:
         context = torch.multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         model = self._weights.model.share_memory()
-        # A daemon: it never outlives a run that ends in whatever way.
+        # It never outlives a run that ends in whatever way. multiprocessing would end a daemon by SIGTERM, which it
+        # ignores, and wait: what is registered later is called before.
+        atexit.register(self.close)
         self._process = context.Process(
             target=_serve, args=(theirs, self._config, model, self._weights.autocast), daemon=True
         )
@@ -122,13 +139,14 @@ class Ahead:
 
 def _serve(connection: Connection, config: TrainConfig, model: torch.nn.Module, autocast: torch.dtype | None) -> None:
     """The other process: plays what it is asked to until nobody asks any more."""
-    # Ctrl-C is for the process that learns, which finishes its update first.
+    # Ctrl-C and SIGTERM are for the process that learns, which finishes its update first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     chat = make_chat(config, load_tokenizer(config))
     trained = TrainerModel(model, chat.eos_ids, config, autocast=autocast)
     engine = engine_spec(config.engine).for_trainer(trained)
     rollouts = make_rollouts(config, token_policy(config, chat, engine))
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(EOFError, ConnectionError):
         while True:
             asked = connection.recv()
             try:

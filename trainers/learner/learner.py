@@ -14,25 +14,23 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
+from trainers.engines.random import Purpose, derive_seed
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.evaluation.player import save_policy_memory
 from trainers.learner.ahead import Ahead, Drawn, check_ahead
 from trainers.learner.objective import Objective, policy_value
-from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, parted
+from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, split_by_difference
 from trainers.learner.rows import LocalBatch, RowAssembler
 from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
-from trainers.memory import has_own_choice, skill_selectors
+from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch, TrainingRow
-from trainers.rollout.collect import SharedRollouts, derive_seed
+from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.opening import sample_tasks
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
-
-_PLAY, _VALIDATE = 1, 3
-"""What a seed is derived for."""
 
 Record = dict[str, Any]
 
@@ -86,7 +84,7 @@ class Learner:
         config, names = self.config, self.method.recipe.advantage.inputs
         played, left_out = self._played(tasks, n_plus, update), list[Played]()
         for again in range(1, config.redraw_groups + 1):
-            teaching, alike = parted(played, config.returns)
+            teaching, alike = split_by_difference(played, config.returns)
             others = other_tasks(self.setup.split, config, tasks, groups_of(alike), update + again * config.steps)
             if not others:
                 break
@@ -94,7 +92,7 @@ class Learner:
             tasks, left_out = [*tasks, *others], [*left_out, *alike]
             played = [*teaching, *self._played(others, counts, update, again)]
         if config.redraw_groups:
-            teaching, alike = parted(played, config.returns)
+            teaching, alike = split_by_difference(played, config.returns)
             # An update of which nothing would be left keeps what it has: its step is one of nothing.
             played, left_out = (teaching, [*left_out, *alike]) if teaching else (played, left_out)
         self._left_out = left_out
@@ -111,7 +109,7 @@ class Learner:
         if self.ahead is not None and self._under_way is not None:
             own, self._under_way = self.ahead.collect(), None
         else:
-            own = self.shared.collect_own(tasks, n_plus, **self._how(n_plus, update, again))
+            own = self.shared.collect_own(tasks, n_plus, **self._play_options(n_plus, update, again))
         scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
         # Groups go round the processes by their numbers, of which each drawing has as many as the first.
         first = again * config.tasks_per_step
@@ -119,11 +117,12 @@ class Learner:
         scored = list(zip(numbered, scores, strict=True))
         return sorted(self.backend.gather(scored), key=lambda entry: entry[0].group)
 
-    def _how(self, n_plus: Sequence[int], update: int, again: int = 0) -> dict[str, Any]:
+    def _play_options(self, n_plus: Sequence[int], update: int, again: int = 0) -> dict[str, Any]:
+        """How an update's groups are played, beside tasks and counts: see :meth:`GroupRollouts.collect`."""
         config = self.config
         return {
             "group_size": config.group_size,
-            "seed": derive_seed(config.seed, _PLAY, update, *([again] if again else [])),
+            "seed": derive_seed(config.seed, Purpose.PLAY, update, *([again] if again else [])),
             "sampling": config.sampling,
             "skills": skill_selectors(self.memory, n_plus, config.group_size, training=True),
             "shared_draws": self.memory.shared_draws,
@@ -134,18 +133,18 @@ class Learner:
         if self.ahead is not None and update <= self.config.steps:
             tasks, n_plus = self.draw(update)
             self._under_way = Drawn(update, tuple(tasks), tuple(n_plus))
-            self.ahead.begin(self._under_way, **self._how(n_plus, update))
+            self.ahead.begin(self._under_way, **self._play_options(n_plus, update))
 
     def credit(self, batch: RolloutBatch) -> tuple[RolloutBatch, Advantages, Record]:
         """Asks memory, curriculum and scheme what each rollout is worth; counts what was played, for the log."""
         batch = replace(batch, returns=self.memory.returns(batch))
         batch, advantages, figures = self.method.credit(batch)
         figures |= self._shared_memory.observe(self.backend, batch)
+        # Metrics describe what was played, in vain or not; all others what is learned from.
+        played = [*batch.trajectories, *(trajectory for trajectory, _ in self._left_out)]
         for metric in self.metrics:
-            figures |= metric(batch.trajectories)
+            figures |= metric(played)
         if self.config.redraw_groups:
-            wasted = rollout_metrics([trajectory for trajectory, _ in self._left_out])
-            figures |= {count: figures[count] + wasted[count] for count in self.counters}
             figures["groups_left_out"] = groups_of(self._left_out)
         for count in self.counters:
             self.counters[count] += figures[count]
@@ -189,10 +188,9 @@ class Learner:
     def finish(self, figures: Record) -> None:
         """Counts an update as done and writes its line of metrics."""
         self.update += 1
-        log = self.objective.take_log(self.backend)
-        loss = log["loss"] / self.config.num_minibatches
+        log = self.objective.take_log(self.backend, self.config.num_minibatches)
         total = self.counters["tokens_generated"]
-        self._write({"step": self.update, "event": "train", **figures, **log, "loss": loss, "tokens_total": total})
+        self._write({"step": self.update, "event": "train", **figures, **log, "tokens_total": total})
 
     def validate(self) -> None:
         """Plays the panel with and without skills, tells the curriculum, and writes what both say."""
@@ -201,7 +199,7 @@ class Learner:
         report = paired_evaluation(
             self.shared,
             setup.split.panel,
-            seed=derive_seed(self.config.seed, _VALIDATE),
+            seed=derive_seed(self.config.seed, Purpose.VALIDATE),
             sampling=self.config.eval_sampling,
         )
         retired = self.method.validate(
@@ -266,7 +264,7 @@ class Learner:
     def describe_policy(self, path: Path) -> None:
         """Writes beside weights what commands read there: what the policy plays with, and what its memory shows."""
         save_policy_settings(path, self.config)
-        if has_own_choice(self.memory):
+        if not self.memory.shows_library:
             save_policy_memory(path, self.config, self.memory.state_dict())
 
     def state_dict(self) -> dict[str, Any]:
@@ -295,7 +293,7 @@ class Learner:
         """Plays what was under way when a checkpoint was written, with the weights of then."""
         if self.ahead is not None and self._under_way is not None:
             drawn = self._under_way
-            self.ahead.resume(checkpoint, drawn, **self._how(drawn.n_plus, drawn.update))
+            self.ahead.resume(checkpoint, drawn, **self._play_options(drawn.n_plus, drawn.update))
 
     def _norm(self, loss: ClippedPolicyGradient, own: LocalBatch, advantages: Advantages) -> float:
         rows = self.rows.rows(self.backend, own, advantages, range(len(own.numbers)))

@@ -77,9 +77,12 @@ class Objective:
 
         ``backend`` scores the teachers' rows; ``figures`` are those of :attr:`wants`, with gradient.
         """
-        counted = batch.tokens.mask * _rows_where(batch, lambda row: bool(row.weights))[:, None]
+        policy = self.policy_loss
+        # A row that was moved behind another prompt says nothing of the policy that was played, or of who generated.
+        acting = _rows_where(batch, lambda row: bool(row.weights.get(policy.name) if policy else row.weights))
+        counted = batch.tokens.mask * acting[:, None]
         sums = {"entropy": (figures["entropies"].detach() * counted).sum(), "tokens": counted.sum()}
-        if not self.exact_sampling:
+        if policy and not self.exact_sampling:
             sums |= engine_mismatch(batch, figures["logprobs"].detach(), counted)
         total: torch.Tensor | None = None
         for loss in self.losses:
@@ -93,19 +96,22 @@ class Objective:
         self._sums.append({name: value.float() for name, value in sums.items()})
         return total
 
-    def take_log(self, backend: Backend) -> dict[str, Any]:
-        """The figures of all micro-batches and processes since the last time: sums for losses, means per token."""
+    def take_log(self, backend: Backend, steps: int = 1) -> dict[str, Any]:
+        """The figures of all micro-batches and processes since the last time, of so many optimiser steps.
+
+        Losses are sums over a step, and means over the steps; the others are means per token.
+        """
         names = list(self._sums[0])
         stacked = torch.stack([torch.stack([sums[name] for name in names]) for sums in self._sums])
         totals = dict(zip(names, backend.all_reduce_sum(stacked.sum(0)).tolist(), strict=True))
         self._sums = []
-        log = {"loss": totals["loss"], "entropy": totals["entropy"] / max(totals["tokens"], 1)}
+        log = {"loss": totals["loss"] / steps, "entropy": totals["entropy"] / max(totals["tokens"], 1)}
         for name, total in totals.items():
             loss, _, figure = name.partition(".")
             if figure and figure not in ("tokens", "value"):
                 log[figure] = total / max(totals[f"{loss}.tokens"], 1)
         if len(self.losses) > 1:
-            log["losses"] = {loss.name: totals[f"{loss.name}.value"] for loss in self.losses}
+            log["losses"] = {loss.name: totals[f"{loss.name}.value"] / steps for loss in self.losses}
         return log
 
     def _one(
@@ -147,7 +153,12 @@ class Objective:
 
 
 def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objective:
-    """A recipe's losses, with the run's settings where it leaves them open."""
+    """A recipe's losses, with the run's settings where it leaves them open; a ConfigError for one that none reads."""
+    if config.loss_aggregation != "trajectory" and all(loss.acts_on == "rows" for loss in recipe.losses):
+        raise ConfigError(
+            f"loss_aggregation={config.loss_aggregation} weighs an update's own rollouts, and {recipe.name} trains on "
+            "rows made of them, each episode as one; leave it out, and loss_type with it unless it is grpo or gspo."
+        )
     losses = [
         loss.configured(clip=config.clip, kl_coef=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)
         for loss in recipe.losses

@@ -21,7 +21,7 @@ Played = tuple[Trajectory, dict[str, FloatArray]]
 """A trajectory, and what the scheme asked to know of its tokens."""
 
 
-def parted(played: Sequence[Played], returns: Returns) -> tuple[list[Played], list[Played]]:
+def split_by_difference(played: Sequence[Played], returns: Returns) -> tuple[list[Played], list[Played]]:
     """Rollouts of groups whose returns differ, and of groups in which all are alike."""
     batch = RolloutBatch.from_trajectories([trajectory for trajectory, _ in played], returns)
     seen: dict[int, set[float]] = {}

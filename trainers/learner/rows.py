@@ -11,9 +11,10 @@ import torch
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
 from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
+from trainers.engines.random import Purpose, derive_seed
 from trainers.learner.objective import Objective
-from trainers.learner.setup import Backend, Weights
-from trainers.losses import Loss
+from trainers.learner.setup import Backend
+from trainers.losses.base import Loss, Weights
 from trainers.rollout.batches import (
     MicroBatch,
     TrainingRow,
@@ -24,13 +25,10 @@ from trainers.rollout.batches import (
     shared_passes,
     split_minibatches,
 )
-from trainers.rollout.collect import derive_seed
 from trainers.rollout.rows import Prompts
 
 _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "reference"}
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""
-_ORDER = 2
-"""What the seed of the order of an update's rollouts is derived for."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class RowAssembler:
         """
         made = []
         place_of = {number: place for place, number in enumerate(own.numbers)}
-        everyone, seed = len(own.batch.trajectories), derive_seed(self.config.seed, _ORDER, update)
+        everyone, seed = len(own.batch.trajectories), derive_seed(self.config.seed, Purpose.ORDER, update)
         # Split over all processes' rollouts, so that the steps do not depend on how many processes there are.
         for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]

@@ -7,20 +7,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
+from trainers.engines.random import Purpose, derive_seed
 from trainers.engines.types import Engine
 from trainers.learner.ahead import WeightsCopy
+from trainers.losses.base import Weights
 from trainers.memory import Memory, MemoryTools, skill_selectors
 from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.chats import EngineChat
-from trainers.rollout.collect import GroupRollouts, derive_seed
+from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.opening import TaskSplit
 from trainers.rollout.policies import TokenPolicy
 from trainers.rollout.rows import Prompts
@@ -29,8 +31,6 @@ from trainers.tracking.progress import Progress
 from trainers.tracking.run_folder import RunFolder
 
 T = TypeVar("T")
-Weights = Literal["policy", "reference", "average"]
-"""The trained weights, those that training began with, or a moving average of the trained ones."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,6 @@ class Backend(Protocol):
         """Writes the trained policy as a transformers checkpoint; all together."""
 
 
-_WRITE = 5
-"""What the writer's seeds are derived for."""
-
-
 class SharedMemory:
     """A recipe's memory that all processes have alike: what one has learned, all know.
 
@@ -146,7 +142,7 @@ class SharedMemory:
         policy = setup.rollouts.policy
         assert isinstance(policy, TokenPolicy), "models are trained on tokens"
         limits = {"max_tokens": policy.max_reply_tokens, "max_context": policy.max_context}
-        seed = derive_seed(setup.config.seed, _WRITE)
+        seed = derive_seed(setup.config.seed, Purpose.WRITE)
         self._writer = EngineChat(policy.engine, policy.chat, seed=seed, fresh=True, **limits)
         self.memory = options.start(MemoryTools(setup.folder.path, setup.prompts.library, self._writer))
         setup.rollouts.choose_skills = partial(skill_selectors, self.memory, training=False)

@@ -29,7 +29,7 @@ def require_equal_shapes(**tensors: Any) -> None:
 
 
 View = Literal["with_skill", "without_skill"]
-WhoseWeights = Literal["policy", "average", "reference"]
+Weights = Literal["policy", "average", "reference"]
 """Of the live policy, a moving average of it, or the policy that training began with."""
 Head = Callable[[int], "torch.nn.Module"]
 """Makes a module that maps hidden states of a given width to one number."""
@@ -42,7 +42,7 @@ class Teacher:
     prompt: View = "with_skill"
     """The row's prompt rendered with the skill of its task's type or without any; a row that brings a teacher text of
     its own is rendered with that."""
-    weights: WhoseWeights = "policy"
+    weights: Weights = "policy"
     """Whose weights."""
     decay: float = 0.99
     """Weight of the past in the moving average, per update."""

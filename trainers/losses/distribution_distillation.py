@@ -11,7 +11,7 @@ import numpy as np
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Count, Fraction
-from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,7 @@ class DistributionDistillation(Loss):
     """Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse."""
     top_k: Count | None = None
     """Compare only the teacher's k likeliest tokens, renormalised; None for the whole vocabulary."""
-    teacher_weights: WhoseWeights = "policy"
+    teacher_weights: Weights = "policy"
     inputs = frozenset({"logits", "teacher_logits"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:

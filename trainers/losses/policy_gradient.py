@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillc_gym.errors import ConfigError
 from trainers.base import RatioLevel
-from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -113,7 +113,7 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
     """Updates after which the teacher has no weight."""
     width: float = 0.2
     """Half width of the range of the teacher's factor."""
-    teacher_weights: WhoseWeights = "policy"
+    teacher_weights: Weights = "policy"
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_weight`` too, and by how much it changes an advantage."""
@@ -163,7 +163,7 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
     acts_on = "rows"
     teacher_weight: float = 0.001
     """w, the teacher's share in the advantage."""
-    teacher_weights: WhoseWeights = "policy"
+    teacher_weights: Weights = "policy"
 
     @property
     def needs_advantages(self) -> bool:

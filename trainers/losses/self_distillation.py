@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from trainers.losses.base import Loss, LossInputs, TokenLoss, View, WhoseWeights, require_equal_shapes
+from trainers.losses.base import Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
     import torch
@@ -19,7 +19,7 @@ class SelfDistillation(Loss):
     taught_behind: ClassVar[View | None] = "with_skill"
     acts_on = "skill_free"
     coefficient: float = 0.01
-    teacher_weights: WhoseWeights = "policy"
+    teacher_weights: Weights = "policy"
     inputs = frozenset({"teacher_logprobs"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:

@@ -10,7 +10,6 @@ from trainers.memory.base import (
     MemoryTools,
     SkillMemory,
     SkillSelector,
-    has_own_choice,
     skill_selectors,
     specific_text,
 )
@@ -30,4 +29,4 @@ __all__ += [
     "SkillMemory",
     "SkillSelector",
 ]
-__all__ += ["has_own_choice", "skill_selectors", "specific_text"]
+__all__ += ["skill_selectors", "specific_text"]

@@ -73,6 +73,8 @@ class SkillBank:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._added = 0
+        self.total_uses = 0
+        """Uses of all entries together."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -87,11 +89,6 @@ class SkillBank:
 
     def __contains__(self, name: object) -> bool:
         return name in self._entries
-
-    @property
-    def total_uses(self) -> int:
-        """Uses of all entries together."""
-        return sum(entry.uses for entry in self)
 
     def add(self, draft: Draft, update: int, *, utility: float = 0.0) -> Entry:
         """Adds a text that was written in an update; if the same one for the same type is there, gives that."""
@@ -109,6 +106,7 @@ class SkillBank:
         for name in names:
             if name in self._entries:
                 self._entries[name] = self._entries[name].used(won, update)
+                self.total_uses += 1
 
     def rate(self, name: str, utility: float) -> None:
         """Sets what an entry is believed to be worth."""
@@ -120,7 +118,8 @@ class SkillBank:
 
     def remove(self, name: str) -> None:
         """Takes an entry out; its name is never given again."""
-        del self._entries[self[name].name]
+        self.total_uses -= self[name].uses
+        del self._entries[name]
 
     def keep_best(
         self, capacity: int, score: Callable[[Entry], float], *, protect: Callable[[Entry], bool] = lambda entry: False
@@ -154,6 +153,7 @@ class SkillBank:
         entries = [Entry.from_dict(values) for values in state["entries"]]
         self._entries = {entry.name: entry for entry in entries}
         self._added = int(state["added"])
+        self.total_uses = sum(entry.uses for entry in entries)
         if len(self._entries) != len(entries) or self._added < len(entries):
             raise TranscriptError("The bank's names are not unique, or it counts fewer entries than it has")
 
@@ -199,13 +199,13 @@ def exploration_bonus(total: int, uses: int) -> float:
 
 
 def upper_confidence(entry: Entry, total: int, scale: float = 0.05) -> float:
-    """Utility plus ``scale`` times :func:`exploration_bonus`: what D2Skill and Skill1 rank and evict by."""
+    """Utility plus ``scale`` times :func:`exploration_bonus`: what D2Skill ranks and evicts by; Skill1 ranks by it."""
     return entry.utility + scale * exploration_bonus(total, entry.uses)
 
 
-def d2skill_score(similarity: float, entry: Entry, total: int) -> float:
-    """``0.1 sim + 0.9 (u + 0.05 bonus)`` of D2Skill (arXiv 2603.28716)."""
-    return 0.1 * similarity + 0.9 * upper_confidence(entry, total)
+def d2skill_score(similarity: float, entry: Entry, total: int, scale: float = 0.05) -> float:
+    """``0.1 sim + 0.9 (u + scale bonus)`` of D2Skill (arXiv 2603.28716), without the bonus outside of training."""
+    return 0.1 * similarity + 0.9 * upper_confidence(entry, total, scale)
 
 
 def retroagent_score(similarity: float, entry: Entry, total: int, alpha: float = 0.7, scale: float = 1.0) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
+from trainers.base import Natural
 from trainers.memory.bank import Entry, SkillBank, moving_utility
 from trainers.memory.base import Memory, MemoryTools, SkillMemory
 from trainers.retrieval import similarity
@@ -37,11 +37,11 @@ class BankOptions(Memory):
     """A sentence encoder, by folder or name; BM25 if None."""
     retrieval: str = ""
     """A retrieval rule of another name, or ``module:RULE``; "" leaves it to ``embeddings``."""
-    show: int = 1
+    show: Natural = 1
     """Most entries that an episode is shown."""
-    bank_capacity: int = 300
-    """Most entries that the bank keeps."""
-    candidates: int | None = None
+    bank_capacity: Natural = 300
+    """Most entries that the bank keeps, beside those that are too new to go."""
+    candidates: Natural | None = None
     """Entries most like the task among which the score decides; all if None."""
     least_likeness: float | None = None
     """Entries less like the task than this are not shown; None for the method's published threshold, which is one of
@@ -132,11 +132,6 @@ class BankMemory(SkillMemory):
         """Writes new texts."""
         return []
 
-    def lessons(self, episodes: Iterable[Episode]) -> list[Draft]:
-        """What each episode taught, where it taught something."""
-        found = map(self.writer.write_lesson, episodes)
-        return [lesson for lesson in found if lesson is not None]
-
     def credit_success(self, batch: RolloutBatch, rate: float) -> None:
         """``u <- (1 - rate) u + rate won`` for each entry that an episode was shown, episode by episode."""
         for trajectory in batch.trajectories:
@@ -145,9 +140,17 @@ class BankMemory(SkillMemory):
                     won = float(trajectory.episode.won)
                     self.bank.rate(name, moving_utility(self.bank[name].utility, won, rate))
 
+    def worth(self, entry: Entry) -> float:
+        """By what a full bank keeps entries; higher is better."""
+        return self.score(0.0, entry, training=False)
+
+    def protects(self, entry: Entry) -> bool:
+        """Whether an entry stays in any case: one that nobody was shown yet has had no chance to be worth something."""
+        return entry.created == self.update
+
     def evict(self) -> list[str]:
         """Makes room; returns who went."""
-        return self.bank.keep_best(self.options.bank_capacity, lambda entry: self.score(0.0, entry, training=False))
+        return self.bank.keep_best(self.options.bank_capacity, self.worth, protect=self.protects)
 
     def describe(self, added: int, evicted: int) -> dict[str, Any]:
         """The bank in figures, with utility and uses of the entries used most."""
@@ -173,9 +176,8 @@ class BankMemory(SkillMemory):
 
 def skill_text(entries: Sequence[Entry]) -> SkillText:
     """What an agent reads of some entries: their texts, one empty line between two."""
-    text = "\n\n".join(entry.text for entry in entries)
     name = "+".join(entry.name for entry in entries) or "none"
-    return SkillText(name, text, hashlib.sha256(text.encode("utf-8")).hexdigest())
+    return SkillText(name, "\n\n".join(entry.text for entry in entries))
 
 
 def shown_entries(episode: Episode) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.advantages.group_baselines import usual_success
 from trainers.allocation import DifficultyRouter
-from trainers.base import Options, Share
+from trainers.base import Fraction, Options, Share
 
 SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
 """From an episode's first info to what it sees; None for the library's text."""
@@ -41,11 +40,13 @@ class Memory(Options):
 
 
 class SkillMemory:
-    """A memory at work; this one leaves the choice to the environment's own library."""
+    """A memory at work."""
 
     shared_draws: ClassVar[bool] = True
     """Whether pairs of the two conditions share their draws in training; not where a memory may have nothing to show,
     and a rollout with the skill would be the copy of one without."""
+    shows_library: ClassVar[bool] = False
+    """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """Which skill text a skill-injected episode sees; None for the environment's own library.
@@ -79,19 +80,18 @@ class FixedLibrary(Memory):
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """A memory that chooses nothing itself."""
-        return SkillMemory()
+        return _Fixed()
 
 
-def has_own_choice(memory: SkillMemory) -> bool:
-    """Whether a memory ever shows another text than the library's."""
-    return type(memory).choose is not SkillMemory.choose
+class _Fixed(SkillMemory):
+    shows_library = True
 
 
 def skill_selectors(
     memory: SkillMemory, n_plus: Sequence[int], group_size: int, *, training: bool
 ) -> list[list[SkillSelector | None]] | None:
     """Per group and member, of which the first ``n_plus`` see a skill, what chooses it; None for the library's only."""
-    if not has_own_choice(memory):
+    if isinstance(memory, _Fixed):
         return None
 
     def select(info: Mapping[str, Any], member: int) -> SkillText | None:
@@ -119,6 +119,8 @@ class DistractedLibrary(Memory):
 
 
 class _Distracted(SkillMemory):
+    shows_library = True
+
     def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
         library = tools.library
         self._other = None if library is None else control_library(library, options.distracted_by)
@@ -126,9 +128,8 @@ class _Distracted(SkillMemory):
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """The other library's text for every so many-th member in training; else the library's own."""
-        # Shares add up from member to member; who completes a whole one is shown the text.
-        passed = int((member + 1) * self._share) > int(member * self._share)
-        return self._other.for_task(task_type) if self._other is not None and training and passed else None
+        misled = training and _has_turn(member, self._share)
+        return self._other.for_task(task_type) if self._other is not None and misled else None
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
         """How many rollouts with a text were shown one that does not fit, and how many of those succeeded."""
@@ -136,6 +137,11 @@ class _Distracted(SkillMemory):
         misled = [each for each in shown if self._other and each.skill == self._other.for_task(each.task_type).name]
         won = sum(episode.won for episode in misled) / len(misled) if misled else None
         return {"distracted_share": len(misled) / max(len(shown), 1), "distracted_success": won}
+
+
+def _has_turn(member: int, share: float) -> bool:
+    """Whether a member is one of a share of its group: shares add up, and who completes a whole one has its turn."""
+    return int((member + 1) * share) > int(member * share)
 
 
 # Skill0.5's prompts --------------------------------------------------------------------------------------------------
@@ -146,7 +152,7 @@ class GuidedLibrary(Memory):
     """The environment's library, its general skills held back for guidance."""
 
     name: ClassVar[str] = "guided_library"
-    guided_share: float = 0.5
+    guided_share: Fraction = 0.5
     """Share of a hard type's groups that is guided, rounded down."""
 
     def start(self, tools: MemoryTools) -> SkillMemory:
@@ -158,14 +164,13 @@ class _Guided(SkillMemory):
     def __init__(self, options: GuidedLibrary, tools: MemoryTools) -> None:
         self._library = tools.library
         self._router = DifficultyRouter()
-        self._every = max(2, round(1 / options.guided_share)) if options.guided_share > 0 else 0
+        self._share = options.guided_share
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
-        """The specific skill; with the general ones in front for every other member of a hard type's group."""
+        """The specific skill; with the general ones in front for a share of a hard type's group."""
         if self._library is None:
             return None
-        guided = training and self._every and self._router.level(task_type) == "hard"
-        if guided and member % self._every == self._every - 1:
+        if training and self._router.level(task_type) == "hard" and _has_turn(member, self._share):
             return self._library.for_task(task_type)
         return specific_text(self._library, task_type)
 
@@ -183,5 +188,4 @@ class _Guided(SkillMemory):
 def specific_text(library: SkillLibrary, task_type: str) -> SkillText:
     """What the skills of a task type alone say, without the general ones."""
     own = [skill for skill in library.skills if task_type in skill.task_types and not skill.is_general]
-    text = "\n\n".join(skill.text for skill in own)
-    return SkillText("&".join(skill.name for skill in own), text, hashlib.sha256(text.encode("utf-8")).hexdigest())
+    return SkillText("&".join(skill.name for skill in own), "\n\n".join(skill.text for skill in own))

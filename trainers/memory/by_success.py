@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import RolloutBatch
+from trainers.base import Count, Natural, NotNegative
 from trainers.memory.bank import Entry, principle_score
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import MemoryTools
@@ -28,20 +29,20 @@ class _EvolveR(BankMemory):
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         """One principle per episode, unless the bank says the same already."""
         drafts: list[Draft] = []
-        for episode in episodes:
-            lesson = self.writer.write_lesson(episode)
-            if lesson is None:
-                continue
+        for lesson in self.writer.write_lessons(episodes):
             same = [entry.text for entry in (*self.bank, *drafts) if entry.task_type == lesson.task_type]
             if not same or float(self.similarity(lesson.text, same).max()) < self.options.merge_above:
                 drafts.append(replace(lesson, kind="principle"))
         return drafts
 
+    def worth(self, entry: Entry) -> float:
+        return principle_score(entry)
+
     def evict(self) -> list[str]:
         weak = [entry.name for entry in self.bank if principle_score(entry) < self.options.purge_below]
         for name in weak:
             self.bank.remove(name)
-        return [*weak, *self.bank.keep_best(self.options.bank_capacity, principle_score)]
+        return [*weak, *super().evict()]
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,10 @@ class EvolveRMemory(BankOptions):
 
     memory: ClassVar[type[BankMemory]] = _EvolveR
     name: ClassVar[str] = "evolver"
-    show: int = 3
-    merge_above: float = 0.85
+    show: Natural = 3
+    merge_above: NotNegative = 0.85
     """A new principle this like an old one of its task type is taken for the same."""
-    purge_below: float = 0.3
+    purge_below: NotNegative = 0.3
     """Principles with a lower score are dropped."""
 
 
@@ -87,10 +88,11 @@ class _SkillRL(BankMemory):
         most = self.options.most_episodes
         return self.writer.write([*won[:most], *lost[:most]])[: self.options.most_added]
 
-    def evict(self) -> list[str]:
-        return self.bank.keep_best(
-            self.options.bank_capacity, lambda entry: entry.created, protect=lambda entry: entry.writer == "library"
-        )
+    def worth(self, entry: Entry) -> float:
+        return entry.created
+
+    def protects(self, entry: Entry) -> bool:
+        return entry.writer == "library"
 
     def state_dict(self) -> dict[str, Any]:
         seen = {kind: [episode.to_dict() for episode in episodes] for kind, episodes in self._seen.items()}
@@ -111,12 +113,12 @@ class SkillRLMemory(BankOptions):
     memory: ClassVar[type[BankMemory]] = _SkillRL
     name: ClassVar[str] = "skillrl"
     start_with: Literal["nothing", "library"] = "library"
-    show: int = 3
-    review_every: int = 5
+    show: Natural = 3
+    review_every: Count = 5
     """Updates between two looks at the failures."""
-    reviewed_below: float = 0.4
+    reviewed_below: NotNegative = 0.4
     """A task type is looked at if its success since the last look lies below this."""
-    most_episodes: int = 5
+    most_episodes: Natural = 5
     """Most failed episodes of a type that are looked at; as many won ones stand beside them."""
-    most_added: int = 3
+    most_added: Natural = 3
     """Most new skills per type and look."""

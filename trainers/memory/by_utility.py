@@ -11,6 +11,7 @@ import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import FloatArray, RolloutBatch
+from trainers.base import Fraction, Natural, NotNegative
 from trainers.memory.bank import (
     Entry,
     d2skill_score,
@@ -30,9 +31,7 @@ class _D2Skill(BankMemory):
     options: D2SkillMemory
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
-        if training:
-            return d2skill_score(similarity, entry, self.bank.total_uses)
-        return 0.1 * similarity + 0.9 * entry.utility
+        return d2skill_score(similarity, entry, self.bank.total_uses, 0.05 if training else 0.0)
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
         bonus = hindsight_bonus(batch.success, batch.task, batch.condition)
@@ -59,12 +58,11 @@ class _D2Skill(BankMemory):
             drafts += self.writer.write([*[e for e in own if e.won], *lost])
         return drafts
 
-    def evict(self) -> list[str]:
-        return self.bank.keep_best(
-            self.options.bank_capacity,
-            lambda entry: upper_confidence(entry, self.bank.total_uses),
-            protect=lambda entry: self.update - entry.created < self.options.protected_updates,
-        )
+    def worth(self, entry: Entry) -> float:
+        return upper_confidence(entry, self.bank.total_uses)
+
+    def protects(self, entry: Entry) -> bool:
+        return self.update - entry.created < self.options.protected_updates
 
 
 @dataclass(frozen=True)
@@ -74,16 +72,16 @@ class D2SkillMemory(BankOptions):
     memory: ClassVar[type[BankMemory]] = _D2Skill
     name: ClassVar[str] = "d2skill"
     published_likeness: ClassVar[float] = 0.7
-    candidates: int | None = 10
-    utility_rate: float = 0.5
+    candidates: Natural | None = 10
+    utility_rate: Fraction = 0.5
     """Weight of an update's credit in an entry's utility."""
-    written_below: float = 0.5
+    written_below: NotNegative = 0.5
     """A group is reflected on if the success of its skill-injected rollouts lies below this."""
-    most_written: int = 10
+    most_written: Natural = 10
     """Most groups that are reflected on per update."""
-    protected_updates: int = 10
+    protected_updates: Natural = 10
     """Entries this young are not evicted."""
-    hindsight_weight: float = 1.0
+    hindsight_weight: NotNegative = 1.0
     """Weight of the hindsight bonus in the return."""
     hindsight_for: Literal["all", "injected"] = "all"
     """Whose return it is added to: every rollout's, as in the released code, or only the skill-injected ones', as the
@@ -131,7 +129,7 @@ class _RetroAgent(BankMemory):
             self._best[task] = max(success, self._best.get(task, 0.0))
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
-        return self.lessons(episodes)
+        return self.writer.write_lessons(episodes)
 
     def state_dict(self) -> dict[str, Any]:
         measures = {"milestones": dict(sorted(self._milestones.items())), "graded": sorted(self._graded)}
@@ -162,11 +160,11 @@ class RetroAgentMemory(BankOptions):
     memory: ClassVar[type[BankMemory]] = _RetroAgent
     name: ClassVar[str] = "retroagent"
     published_likeness: ClassVar[float] = 0.4
-    likeness_weight: float = 0.7
+    likeness_weight: Fraction = 0.7
     """Weight of likeness in the score (the paper's alpha)."""
-    utility_rate: float = 0.05
+    utility_rate: Fraction = 0.05
     """Weight of an episode's success in the utility of what it was shown."""
-    intrinsic_weight: float = 1.0
+    intrinsic_weight: NotNegative = 1.0
     """Weight of the reward for progress beyond the task's best."""
 
 
@@ -184,7 +182,7 @@ class _Skill1(BankMemory):
         best: dict[str, float] = {}
         for entry in self.bank:
             best[entry.task_type] = max(best.get(entry.task_type, 0.0), entry.utility)
-        return self.lessons(e for e in episodes if float(e.won) > best.get(e.task_type, 0.0))
+        return self.writer.write_lessons([e for e in episodes if float(e.won) > best.get(e.task_type, 0.0)])
 
 
 @dataclass(frozen=True)
@@ -198,8 +196,8 @@ class Skill1Memory(BankOptions):
 
     memory: ClassVar[type[BankMemory]] = _Skill1
     name: ClassVar[str] = "skill1"
-    bank_capacity: int = 5000
-    candidates: int | None = 3
+    bank_capacity: Natural = 5000
+    candidates: Natural | None = 3
     """Entries that are retrieved, of which one is selected; all if None."""
-    utility_rate: float = 0.05
+    utility_rate: Fraction = 0.05
     """Weight of an episode's success in the utility of what it was shown."""

@@ -65,14 +65,14 @@ def _fault(folder: Path) -> str | None:
 
 
 @contextmanager
-def hub_access(model: str) -> Iterator[bool]:
-    """Lets a hub be asked within, and says whether, if the model is named as one's, it answers, and none forbids it."""
+def hub_access(*models: str) -> Iterator[bool]:
+    """Lets a hub be asked within, and says whether, if a model is named as one's, it answers, and none forbids it."""
     try:
         from huggingface_hub import constants
     except ImportError:  # then nothing can ask one
         yield False
         return
-    if is_hub_name(model) and _is_reachable(constants.ENDPOINT):
+    if any(map(is_hub_name, models)) and _is_reachable(constants.ENDPOINT):
         yield True
         return
     before, said = constants.HF_HUB_OFFLINE, os.environ.get("HF_HUB_OFFLINE")
@@ -89,7 +89,9 @@ def hub_access(model: str) -> Iterator[bool]:
 
 
 BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends")
-"""Who trains models, and may give their tokenizers a template: built-in ones, entry points, and ``module:BACKEND``."""
+"""Who trains models, and may give their tokenizers a template: built-in ones, entry points, and ``module:BACKEND``.
+
+Here and not beside the backends, which load models: ``chat_template=trl`` asks one for its template."""
 
 _FLASH: Mapping[str, str] = {"flash_attention_2": "flash_attn", "flash_attention_3": "flash_attn_interface"}
 """Where each kind of flash attention is imported from."""

@@ -19,11 +19,11 @@ from trainers.recipes.parts.allocation import (
     ByNeed,
     BySignal,
     ByValue,
-    Drawn,
     Half,
     Never,
     Paired,
     Whole,
+    WholeShare,
 )
 from trainers.recipes.parts.curriculum import (
     ContrastAverage,
@@ -37,19 +37,10 @@ from trainers.recipes.parts.rows import RowMaker, UpdateView, quoting_turns
 from trainers.recipes.recipe import ADDITIONS, ALLOCATIONS, SCHEMES, Recipe, add, current_name
 
 __all__ = ["ADDITIONS", "ALLOCATIONS", "RECIPES", "RECOMMENDED", "SCHEMES", "Allocation", "Allocator", "Always"]
-__all__ += [
-    "ByContrast",
-    "ByDifficulty",
-    "ByNeed",
-    "BySignal",
-    "ByValue",
-    "ContrastAverage",
-    "Credit",
-    "Drawn",
-    "Gating",
-]
+__all__ += ["ByContrast", "ByDifficulty", "ByNeed", "BySignal", "ByValue", "ContrastAverage", "Credit", "Gating"]
 __all__ += ["Half", "Internalization", "Method", "Never", "NoCurriculum", "Paired", "Pruning", "Recipe", "RowMaker"]
-__all__ += ["SkillBudget", "UpdateView", "Whole", "get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
+__all__ += ["SkillBudget", "UpdateView", "Whole", "WholeShare"]
+__all__ += ["get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
 """Built-in recipes, entry points, and ``module:RECIPE``."""
@@ -81,10 +72,17 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     """A method in an environment, with the curriculum that this implies if it may; the chosen options come last.
 
-    A curriculum's options move nothing in a method without one. Errors as of :func:`get_recipe`.
+    Errors are those of :func:`get_recipe`, and a ConfigError for options of a curriculum where a method has none.
     """
-    recipe = get_recipe(name)
-    implied = {} if recipe.curriculum.own_schedule else env_spec(env).curriculum
-    # An environment's demonstration sets a curriculum's options for all methods alike, those without one included.
+    recipe, spec = get_recipe(name), env_spec(env)
+    implied = {} if recipe.curriculum.own_schedule else spec.curriculum
     unused = set() if recipe.curriculum.steers else set(flat_options(Internalization())) - set(recipe.options)
+    # A demonstration's settings, which runs record and studies hash, are those of all methods alike.
+    shared = spec.warm_start.demo.preset_options if spec.warm_start else {}
+    idle = [f"{key}={value!r}" for key, value in options.items() if key in unused and value != shared.get(key)]
+    if idle:
+        raise ConfigError(
+            f"{', '.join(idle)} would move nothing: {name} has no curriculum; leave it out, or take a method that has "
+            "one, such as skillc"
+        )
     return get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})

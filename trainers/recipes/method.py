@@ -71,9 +71,9 @@ class Method:
         The update's own contrast is fed first, then the smoothed one corrects its advantages.
         """
         for kind in batch.type_of.values():
-            self.curriculum.is_active(kind)
-        shown = self._contrast.observed(batch, pairs=self.recipe.allocation.pairs)
-        observed = shown if self.recipe.contrast else {}
+            self.curriculum.is_active(kind)  # refuses an unknown type, before anything has moved
+        pairs = self.recipe.allocation.pairs
+        observed = self._contrast.observed(batch, pairs=pairs) if self.recipe.contrast else {}
         self.contrast.update(observed)
         corrections = {task: self.correction(task, kind) for task, kind in batch.type_of.items()}
         batch = replace(batch, signals=self._signals(batch, corrections))

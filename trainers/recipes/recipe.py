@@ -9,15 +9,15 @@ from typing import Any
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages.base import Scheme
 from trainers.advantages.csca import Csca
-from trainers.advantages.group_baselines import Grpo, RaisedBaseline
+from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Utilisation
 from trainers.base import Registry, current_names, flat_options, option_names, override
 from trainers.losses.base import Loss
 from trainers.losses.distribution_distillation import ForwardDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
-from trainers.memory import DistractedLibrary, FixedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, ByValue, Never
+from trainers.memory import DistractedLibrary, FixedLibrary, GuidedLibrary, Memory
+from trainers.recipes.parts.allocation import Allocation, ByDifficulty, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
@@ -85,9 +85,26 @@ class Recipe:
                 f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
-        unseen = not isinstance(self.memory, FixedLibrary) and not self.uses_skills
-        remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
-        return f"memory={self.memory.name!r} {remedy}" if unseen else ""
+        return self._unfit_memory(allocation)
+
+    def _unfit_memory(self, allocation: str) -> str:
+        """As :meth:`_misfit`, of the memory and the parts that go with it."""
+        if not isinstance(self.memory, FixedLibrary) and not self.uses_skills:
+            remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
+            return f"memory={self.memory.name!r} {remedy}"
+        advantage = f"advantage={self.advantage.name!r}"
+        # Else a text that does not fit counts as the skill: in what the skill is worth, or in its reader's baseline.
+        apart = isinstance(self.advantage, Grpo) and self.advantage.group_by == "text" and not self.allocation.compares
+        if isinstance(self.memory, DistractedLibrary) and not apart:
+            return (
+                f"distraction wants rollouts that may all see the skill, compared with those of the same text; got "
+                f"{allocation}, {advantage}; take skill_grpo, guarded_imitation, context_distillation, skill0 or "
+                "static_withdrawal, and group_by='text'"
+            )
+        guided = isinstance(self.allocation, ByDifficulty) or isinstance(self.advantage, Utilisation)
+        if guided and not isinstance(self.memory, GuidedLibrary):
+            return f"{allocation} and {advantage} read which skills memory='guided_library' chose; take method=skill05"
+        return ""
 
     @property
     def uses_skills(self) -> bool:
@@ -148,7 +165,7 @@ def _baseline(recipe: Recipe) -> Recipe:
 
 def _distraction(recipe: Recipe) -> Recipe:
     if not isinstance(recipe.memory, FixedLibrary):
-        raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or half_skill_grpo")
+        raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or skill_grpo")
     # Whoever is shown a text that does not fit is compared with others that are.
     advantage = recipe.advantage
     if isinstance(advantage, Grpo):

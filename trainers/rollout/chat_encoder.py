@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from skillc_gym.chat import Message
 from skillc_gym.errors import ConfigError
-
-Message = dict[str, str]
 
 REPLY = "<think> t </think> <action> reply </action>"
 """A reply in the form that agents are asked for; its tags are no control tokens, also where they are tokens."""
@@ -148,6 +147,8 @@ class ChatEncoder:
         return [token for token in ids if token in self.control_ids]
 
     def _control_ids(self) -> frozenset[int]:
+        # A template may mark turns with added tokens that are not special: an example says which. Left out is what
+        # replies say, the tags, and the unknown token, which any word may become; not if it also ends or fills up rows.
         added = {int(token): entry for token, entry in self.tokenizer.added_tokens_decoder.items()}
         special = {token for token, entry in added.items() if entry.special} | set(self.tokenizer.all_special_ids)
         written = {

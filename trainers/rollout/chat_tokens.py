@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillc_gym.chat import Message
 from skillc_gym.errors import ConfigError
 from trainers.base import Thoughts
-from trainers.rollout.chat_encoder import REPLY, ChatEncoder, Message
+from trainers.rollout.chat_encoder import REPLY, ChatEncoder
 
 _REMEDY = (
     "A growing conversation needs a template that never rewrites earlier turns. Pass chat_template=trl for TRL's "
@@ -42,7 +43,7 @@ class ChatTokens:
         thoughts: Thoughts = "template",
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.tokenizer, self.thoughts = tokenizer, thoughts
+        self.tokenizer, self.growing, self.thoughts = tokenizer, growing, thoughts
         self._encoder = ChatEncoder(tokenizer, options)
         self._asked = self._encoder.render(_OPENING, prompt=True)
         self._longer = self._encoder.render([*_SAID, *_ANSWER], prompt=True)

@@ -8,14 +8,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from skillc_gym.chat import Message
 from trainers.base import Sampling, Usage
 from trainers.engines.random import derive_seed
 from trainers.engines.text import ContextFullError, TextEngine, TextRequest
 from trainers.engines.types import Engine, Request
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.text_policy import Journal, first_error, wait_for
-
-Message = dict[str, str]
 
 
 class EngineChat:

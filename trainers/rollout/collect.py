@@ -11,11 +11,8 @@ from skillc_gym.errors import ConfigError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ActionFormat, ChatPrompt
 from trainers.base import Sampling, Trajectory
-from trainers.engines.random import derive_seed
 from trainers.rollout.loop import Plan, RolloutLoop
 from trainers.rollout.policies import Policy
-
-__all__ = ["GroupRollouts", "SharedRollouts", "derive_seed"]
 
 T = TypeVar("T")
 
@@ -41,21 +38,22 @@ class GroupRollouts:
         policy: Policy,
         *,
         chat_format: ChatFormat,
-        library: str | None = "alfworld",
-        skill_grade: str = "full",
-        env_kwargs: Mapping[str, Any] | None = None,
-        max_parallel: int = 128,
-        require_think: bool = True,
-        wrappers: Sequence[Callable[[Any], Any]] = (),
-        on_progress: Callable[[int, int], object] | None = None,
+        library: str | None,
+        skill_grade: str,
+        env_kwargs: Mapping[str, Any],
+        max_parallel: int,
+        require_think: bool,
+        wrappers: Sequence[Callable[[Any], Any]],
     ) -> None:
         self.env_id, self.policy, self.chat_format = env_id, policy, chat_format
         self.library, self.skill_grade = library, skill_grade
-        self.env_kwargs, self.wrappers = dict(env_kwargs or {}), tuple(wrappers)
-        self.max_parallel, self.require_think, self.on_progress = max_parallel, require_think, on_progress
+        self.env_kwargs, self.wrappers = env_kwargs, wrappers
+        self.max_parallel, self.require_think = max_parallel, require_think
+        self.on_progress: Callable[[int, int], object] | None = None
+        """Told how many episodes of a collection are done, and how many there are."""
         self.choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
         """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
-        self._envs: dict[tuple[int, int], PairedVectorEnv] = {}
+        self._envs: dict[int, PairedVectorEnv] = {}
 
     def collect(
         self,
@@ -99,7 +97,12 @@ class GroupRollouts:
             first_attempt,
             shared_draws,
         )
-        return RolloutLoop(self, plan).run()
+        try:
+            return RolloutLoop(self.policy, plan, self.vector, self.max_parallel, self.on_progress).run()
+        except BaseException:
+            # Groups whose start was interrupted could not be left out of what is played next.
+            self.close()
+            raise
 
     def close(self) -> None:
         """Closes the environments; they are made again when needed."""
@@ -108,10 +111,12 @@ class GroupRollouts:
         self._envs.clear()
 
     def vector(self, groups: int, group_size: int) -> PairedVectorEnv:
-        """The environments of so many groups, made when they are first asked for."""
-        key = (groups, group_size)
-        if key not in self._envs:
-            self._envs[key] = PairedVectorEnv(
+        """Environments for so many groups or more: the most that were asked for so far, which serve fewer as well."""
+        there = self._envs.get(group_size)
+        if there is None or there.num_groups < groups:
+            if there is not None:
+                there.close()
+            self._envs[group_size] = PairedVectorEnv(
                 self.env_id,
                 groups,
                 group_size,
@@ -125,7 +130,7 @@ class GroupRollouts:
                 ),
                 **self.env_kwargs,
             )
-        return self._envs[key]
+        return self._envs[group_size]
 
 
 class Processes(Protocol):

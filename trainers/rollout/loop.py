@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -61,17 +61,6 @@ class Plan:
         }
 
 
-class RolloutContext(Protocol):
-    """Where groups are played: :class:`trainers.rollout.collect.GroupRollouts`, which imports this module."""
-
-    policy: Policy
-    max_parallel: int
-    on_progress: Callable[[int, int], object] | None
-
-    def vector(self, groups: int, group_size: int) -> PairedVectorEnv:
-        """The environments of so many groups."""
-
-
 @dataclass(eq=False)
 class _Member:
     index: int
@@ -94,21 +83,29 @@ class RolloutLoop:
     """Plays as many episodes at once as there is room for.
 
     With a policy that streams, a finished member's room is at once the next one's. Otherwise groups play in waves: an
-    engine that computes all rows together is slowed down by rows of different lengths.
+    engine that computes all rows together is slowed down by rows of different lengths. ``vector`` gives environments
+    for so many groups, or more, of so many members; ``tell`` is told how many episodes of all are done.
     """
 
-    def __init__(self, context: RolloutContext, plan: Plan) -> None:
-        self.context, self.plan, self.policy = context, plan, context.policy
+    def __init__(
+        self,
+        policy: Policy,
+        plan: Plan,
+        vector: Callable[[int, int], PairedVectorEnv],
+        max_parallel: int,
+        tell: Callable[[int, int], object] | None,
+    ) -> None:
+        self.policy, self.plan, self._vector, self._told = policy, plan, vector, tell
         self._streams = self.policy.streams
         self._played: dict[int, dict[int, Trajectory]] = {group: {} for group in range(len(plan.task_ids))}
         self._recall()
         # A group is played, environments and all, as long as one of its members is not known from before.
         self._left = deque(group for group, played in self._played.items() if len(played) < plan.group_size)
         # Members of a group end at different times: their room is others' while their environments wait for the last.
-        parallel, size = context.max_parallel, plan.group_size
-        fitting = 2 * -(-parallel // size) if self._streams else parallel // size
+        size = plan.group_size
+        fitting = 2 * -(-max_parallel // size) if self._streams else max_parallel // size
         self._places = max(1, min(len(self._left), fitting))
-        self._room = parallel if self._streams else self._places * size
+        self._room = max_parallel if self._streams else self._places * size
         self._waiting: deque[Any] = deque()
         self._playing: list[list[_Member]] = [[] for _ in range(self._places)]
         self._members: dict[Hashable, _Member] = {}
@@ -120,7 +117,7 @@ class RolloutLoop:
 
     @cached_property
     def _env(self) -> PairedVectorEnv:
-        return self.context.vector(self._places, self.plan.group_size)
+        return self._vector(self._places, self.plan.group_size)
 
     def _recall(self) -> None:
         """Takes over the episodes that the policy remembers from an evaluation that was interrupted."""
@@ -242,5 +239,5 @@ class RolloutLoop:
         ]
 
     def _tell(self) -> None:
-        if self.context.on_progress is not None:
-            self.context.on_progress(sum(map(len, self._played.values())), self.plan.episodes)
+        if self._told is not None:
+            self._told(sum(map(len, self._played.values())), self.plan.episodes)

@@ -79,9 +79,7 @@ def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
 
 def token_policy(config: TrainConfig, chat: ChatTokens, engine: Engine) -> TokenPolicy:
     """The configured policy, over an engine of tokens."""
-    growing = chat_format(config).form == "conversation"
-    limits = {"max_reply_tokens": config.max_reply_tokens, "max_context": config.max_context}
-    return TokenPolicy(engine, chat, growing=growing, **limits)
+    return TokenPolicy(engine, chat, max_reply_tokens=config.max_reply_tokens, max_context=config.max_context)
 
 
 def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callable[[Any], Any]] = ()) -> GroupRollouts:

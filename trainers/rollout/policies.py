@@ -68,20 +68,18 @@ class Policy(Protocol):
 
 
 class TokenPolicy(Policy):
-    """An engine that answers in tokens; an episode is one ``growing`` row, or one row per turn.
+    """An engine that answers in tokens; an episode is one row where the chat grows, else one row per turn.
 
     An episode whose row would exceed ``max_context`` ends, truncated. Members of a group have the same room after their
     first prompts, so that the two conditions are cut alike. Limits without room for a reply are a ConfigError.
     """
 
-    def __init__(
-        self, engine: Engine, chat: ChatTokens, *, growing: bool, max_reply_tokens: int = 64, max_context: int = 4096
-    ) -> None:
+    def __init__(self, engine: Engine, chat: ChatTokens, *, max_reply_tokens: int, max_context: int) -> None:
         if max_reply_tokens < 1 or max_context <= max_reply_tokens:
             raise ConfigError(
                 f"max_context ({max_context}) must exceed max_reply_tokens ({max_reply_tokens}), and both be positive."
             )
-        self.engine, self.chat, self.growing = engine, chat, growing
+        self.engine, self.chat = engine, chat
         self.max_reply_tokens, self.max_context = max_reply_tokens, max_context
 
     @property
@@ -109,7 +107,7 @@ class TokenPolicy(Policy):
         self.engine.release(keys)
 
     def _rows(self, opening: Sequence[Message]) -> RowBuilder:
-        if not self.growing:
+        if not self.chat.growing:
             return WindowRows(self.chat, opening)
         thoughtless = self.chat.thoughts == "drop"
         return RowsWithoutThoughts(self.chat, opening) if thoughtless else ConversationRows(self.chat, opening)

@@ -80,8 +80,8 @@ class ConversationRows:
         self._pending = self.chat.after_reply(info["new_messages"], self._last)
 
     def rows(self) -> list[TokenRow]:
-        """One row, or none if the model never spoke."""
-        if not any(self._mask):
+        """One row, or none if the model never spoke; if it was forced each time, a row without own tokens."""
+        if not self._lengths:
             return []
         lengths, shown = tuple(self._lengths), tuple(self.opening)
         allowed = tuple(self._allowed)
@@ -117,7 +117,7 @@ class WindowRows:
         self._show(info["new_messages"])
 
     def rows(self) -> list[TokenRow]:
-        """One row per turn."""
+        """One row per turn, without own tokens where the reply was forced."""
         return self._rows
 
     def _show(self, messages: Sequence[Message]) -> None:

@@ -108,11 +108,7 @@ class RunFolder:
         write_jsonl(path, list(episodes))
         return path
 
-    # Checkpoints -------------------------------------------------------------------------------------------------
-
-    def checkpoints(self) -> list[Path]:
-        """Complete checkpoints, oldest first."""
-        return self.saved.complete()
+    # What is trained ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def new_policy(self, *, commit: bool = True) -> Iterator[Path]:

@@ -5,10 +5,9 @@ It is a real Hugging Face checkpoint folder, so everything that trains it trains
 
 from typing import TYPE_CHECKING
 
-from trainers.base import lazy_exports
+from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.tracking.files import sha256_of_file
     from trainers.warmstart.cloning import CloningConfig, TokenisedDialogue, clone, reply_loss
     from trainers.warmstart.demonstration import Demonstration, DemonstrationConfig, demonstrations
     from trainers.warmstart.make import CARD, make_policy, success_rates, write_card
@@ -29,5 +28,5 @@ else:
 __all__ = ["CARD", "SMALL", "TINY", "CloningConfig", "Demonstration", "DemonstrationConfig", "PolicyRecipe"]
 __all__ += ["PolicySize", "TokenisedDialogue", "build_model", "build_tokenizer", "clone", "data_recipe"]
 __all__ += ["demonstrations", "essential_rate", "generated_mixture", "make_policy", "measure_start", "reply_loss"]
-__all__ += ["set_error_rate", "sha256_of_file", "shipped_recipe", "small_policy_settings", "success_rates"]
+__all__ += ["set_error_rate", "shipped_recipe", "small_policy_settings", "success_rates"]
 __all__ += ["vocabulary", "write_card"]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError
-from trainers.base import Count, Natural
-from trainers.rollout.chat_encoder import ChatEncoder
+from trainers.base import Count, Natural, NotNegative, Positive
 from trainers.rollout.chat_tokens import ChatTokens
 
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ class CloningConfig:
     """Optimiser steps."""
     batch_episodes: Count = 12
     """Episodes per step."""
-    context_weight: float = 0.3
+    context_weight: NotNegative = 0.3
     """Weight of the loss on prompts and observations, beside the replies'; predicting them teaches a small model to
     copy names. 0 for a pretrained model."""
-    learning_rate: float = 3e-3
+    learning_rate: Positive = 3e-3
     """Peak learning rate; it rises over the first 5 % of the steps and falls along a cosine to a tenth."""
-    weight_decay: float = 0.01
+    weight_decay: NotNegative = 0.01
     """AdamW's decoupled weight decay."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic: bfloat16 under autocast over float32 weights."""
@@ -53,26 +52,13 @@ class TokenisedDialogue:
     """Tokens of replies that are not to be imitated, nor predicted as part of the context."""
 
 
-def tokenise_dialogue(
-    encoder: ChatEncoder, messages: Sequence[dict[str, str]], slips: Collection[int] = ()
-) -> TokenisedDialogue:
-    """Tokenises a dialogue of the tiny policy, whose roles are single tokens; replies in ``slips`` are context."""
-    ids, tokenizer = encoder.ids(messages, prompt=False), encoder.tokenizer
-    start, end = tokenizer.convert_tokens_to_ids("<|assistant|>"), tokenizer.eos_token_id
-    item, inside, turn = TokenisedDialogue(ids, [], []), False, -1
-    for token in ids:
-        slip = inside and turn in slips
-        item.labels.append(token if inside and not slip else IGNORED)
-        item.slips.append(slip)
-        inside = (inside and token != end) or token == start
-        turn += token == start
-    return item
-
-
 def tokenise_conversation(
     chat: ChatTokens, messages: Sequence[dict[str, str]], slips: Collection[int] = (), *, max_length: int | None = None
 ) -> TokenisedDialogue:
-    """The same turn by turn, as rollouts do with any model's chat template; what is over ``max_length`` is cut."""
+    """Tokenises a dialogue turn by turn, as rollouts do with any model's chat template, up to its last reply.
+
+    Replies in ``slips`` are context; what is over ``max_length`` is cut.
+    """
     item, turn, known = TokenisedDialogue([], [], []), 0, list[dict[str, str]]()
     reply: list[int] = []
     for message in messages:
@@ -127,6 +113,7 @@ def _batch_loss(
     # Without the output layer; those of an adapted model with its adapters.
     hidden = whole.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     reply = labels[:, 1:] != IGNORED
+    # The output layer is most of a small model's work: it runs on the tokens alone whose loss counts.
     wanted = reply | (context_weight > 0) & context[:, 1:]
     logits = model.get_output_embeddings()(hidden[wanted])
     losses = functional.cross_entropy(logits.float(), ids[:, 1:][wanted], reduction="none")

@@ -8,12 +8,12 @@ it almost never does. A policy cloned from it therefore profits from skills, and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
-from annotated_types import Ge, Le
 
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
@@ -21,10 +21,9 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from trainers.base import Count, check_values
+from trainers.base import Count, Fraction, check_values
 from trainers.rollout.chat_tokens import without_thoughts
 
-Probability = Annotated[float, Ge(0), Le(1)]
 IDLE_STEPS = 2
 """A demonstrator that erred and thinks it is done waits this many steps; then the demonstration ends."""
 
@@ -40,9 +39,9 @@ class DemonstrationConfig:
     error_rates_without_skill: Mapping[str, float] | None = None
     """Probability per task type that a skill-free demonstration leaves out the essential step; None: as the
     environment's description has it."""
-    error_rate_with_skill: Probability = 0.03
+    error_rate_with_skill: Fraction = 0.03
     """The same with the skill in the prompt, for every type."""
-    slips: Probability = 0.0
+    slips: Fraction = 0.0
     """Probability per step of a slip: an impossible command, at times after a wrong thought, half of them the mistake
     that the expert knows of. It is in the context, and is not imitated; what comes after it teaches to recover. Only
     where the environment lists its commands."""
@@ -126,12 +125,14 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     possible = frozenset(info["admissible_commands"])
     others = [command for command in core.commands if command not in possible]
     command = others[int(rng.integers(len(others)))]
+    # Half of the slips get another number (go to shelf 7), if that is impossible too. And half of the thoughts, drawn
+    # apart, are wrong: they end in what the command names, its last word but one.
     if rng.random() < 0.5:
         changed = f"{command.rsplit(' ', 1)[0]} {int(rng.integers(1, 9))}"
         command = command if changed in possible else changed
     words = expert.thought.split()
     if rng.random() < 0.5:
-        words[-1] = command.split()[-2]
+        words[-1] = command.split()[-2:][0]  # of a command like "look" the word itself
     return _reply_text(" ".join(words), command)
 
 
@@ -156,8 +157,12 @@ def demonstrations(
     The seed is of tasks, errors and slips; the policy's training must use the same ``chat_format``. A ConfigError for
     slips where there are none, and for what is no probability.
     """
-    env = _make_env(config, chat_format)
-    core: Any = env.unwrapped
+    with closing(_make_env(config, chat_format)) as env:
+        for plan in _plans(env.unwrapped, config, count, seed):
+            yield _play(env, plan, config)
+
+
+def _plans(core: Any, config: DemonstrationConfig, count: int, seed: int) -> Iterator[_Plan]:
     by_type: dict[str, list[str]] = {}
     for task_id in core.task_ids:
         by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
@@ -165,10 +170,7 @@ def demonstrations(
     error_rates_without_skill = _error_rates(config, by_type)
     types = sorted(by_type)
     for index in range(count):
-        task_type = types[index // 2 % len(types)]
-        condition = index % 2
+        task_type, condition = types[index // 2 % len(types)], index % 2
         task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
         rate = config.error_rate_with_skill if condition else error_rates_without_skill[task_type]
-        plan = _Plan(task_id, condition, errs=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
-        yield _play(env, plan, config)
-    env.close()
+        yield _Plan(task_id, condition, errs=bool(rng.random() < rate), seed=int(rng.integers(2**31)))

@@ -19,7 +19,6 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import MissingDataError, needs_extra
 from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
-from trainers.rollout.chat_encoder import ChatEncoder
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
@@ -28,11 +27,9 @@ from trainers.warmstart.cloning import (
     CLONING_FILE,
     IGNORED,
     ProgressFile,
-    TokenisedDialogue,
     clone,
     reply_loss,
     tokenise_conversation,
-    tokenise_dialogue,
 )
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
@@ -90,14 +87,6 @@ def _policy_to_go_on_from(folder: Path) -> tuple[Any, Any]:
         return load_plain_tokenizer(config), load_model(config)
 
 
-def _tokeniser(tokenizer: Any, max_length: int) -> Callable[[Demonstration], TokenisedDialogue]:
-    if "<|assistant|>" in tokenizer.get_vocab():
-        encoder = ChatEncoder(tokenizer)
-        return lambda demo: tokenise_dialogue(encoder, demo.messages, demo.slips)
-    chat = ChatTokens(tokenizer)
-    return lambda demo: tokenise_conversation(chat, demo.messages, demo.slips, max_length=max_length)
-
-
 def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
     if not recipe.lora_rank:
         return model
@@ -128,6 +117,8 @@ def _merged(model: Any, folder: Path) -> Any:
 
 
 def _held_out(recipe: PolicyRecipe, chat_format: ChatFormat) -> list[Demonstration]:
+    if not recipe.held_out:
+        return []
     split = warm_started(recipe.demonstrations.env)[1].demo.held_out_splits[0]
     shown = replace(recipe.demonstrations, env_kwargs={**recipe.demonstrations.env_kwargs, "split": split})
     return list(demonstrations(shown, chat_format, count=recipe.held_out, seed=recipe.seed))
@@ -157,11 +148,15 @@ def make_policy(
     chat_format = chat_format or spec.chat_format(recipe.chat)
     kept = ProgressFile(out / CLONING_FILE, _key(recipe, chat_format, start))
     kept.check()
+    held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
     played = _play_all(recipe, chat_format, progress)
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
     model = _adapted(model, recipe).to(device)
-    tokenise = _tokeniser(tokenizer, recipe.max_length)
-    dialogues, kept_back = ([tokenise(demo) for demo in shown] for shown in (played, _held_out(recipe, chat_format)))
+    chat, length = ChatTokens(tokenizer), recipe.max_length
+    dialogues, kept_back = (
+        [tokenise_conversation(chat, demo.messages, demo.slips, max_length=length) for demo in shown]
+        for shown in (played, held_out)
+    )
     total, pad = recipe.cloning.batches, tokenizer.pad_token_id
     measure = partial(reply_loss, model, kept_back, pad_token_id=pad, batch_episodes=recipe.cloning.batch_episodes)
     before = measure()

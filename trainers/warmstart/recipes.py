@@ -12,13 +12,13 @@ from typing import Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from trainers.base import Count, Natural, check_values
+from trainers.base import Count, Fraction, Natural, check_values
 from trainers.base.model_folders import named_folder
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import evaluate_policy
 from trainers.warmstart.cloning import CloningConfig
-from trainers.warmstart.demonstration import DemonstrationConfig, Probability
+from trainers.warmstart.demonstration import DemonstrationConfig
 from trainers.warmstart.policy import TINY, PolicySize
 
 
@@ -32,7 +32,7 @@ class PolicyRecipe:
     """Number of demonstrations."""
     mixture: DemonstrationConfig | None = None
     """Further tasks to demonstrate: generated rooms beside a data set's few, which a small model learns by heart."""
-    mixture_share: Probability = 0.0
+    mixture_share: Fraction = 0.0
     """Share of the demonstrations that are of the further tasks."""
     cloning: CloningConfig = field(default_factory=CloningConfig)
     """Optimisation."""

@@ -150,9 +150,9 @@ class Writer:
         """Writes skills from won and lost episodes of any types; perhaps none."""
         return []
 
-    def write_lesson(self, episode: Episode) -> Draft | None:
-        """Writes what one episode taught, or nothing."""
-        return None
+    def write_lessons(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """Writes what each episode taught, where it taught something."""
+        return []
 
 
 class AgentWriter(Protocol):

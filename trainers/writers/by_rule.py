@@ -17,13 +17,19 @@ from skillc_gym.episodes import Episode
 from trainers.retrieval.bm25 import BM25
 from trainers.writers.base import Decision, Draft, Edit, Writer
 
+# "mug 1" is an entity. It is a tool behind "with" at the end of a command or behind "use" at its start, and a place
+# behind "to", "from", "in" and "on" or behind "open" and "close" at its start; any other one is a thing.
 _ENTITY = r"\w+ \d+"
 _NUMBERED = re.compile(rf"\b({_ENTITY})\b")
 _TOOL = re.compile(rf"(?:\bwith|^use) ({_ENTITY})$")
 _PLACE = re.compile(rf"(?:\b(?:to|from|in|on)|^open|^close) ({_ENTITY})")
 _BRACKETS = re.compile(r"(\w+)\[(.*)\]", re.DOTALL)
+# A product's code, as B0GAVNSVXN is one: eight or more letters and digits, some of each.
 _CODE = re.compile(r"(?=.*\d)(?=.*[a-z])[a-z0-9]{8,}")
-_LISTED, _ALIKE = 12, 0.85
+_LISTED = 12
+"""Most commands of a kind that a plan lists."""
+_ALIKE = 0.85
+"""Likeness from which on two facts of a type say the same."""
 
 
 def abstract_actions(actions: Sequence[str], goal: str) -> list[str]:
@@ -110,12 +116,11 @@ class StepWriter(Writer):
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One skill per type with at least one won episode, by type."""
-        drafts = (self._skill(played) for played in by_type(episodes))
-        return [draft for draft in drafts if draft is not None]
+        return [draft for played in by_type(episodes) if (draft := self._skill(played))]
 
-    def write_lesson(self, episode: Episode) -> Draft | None:
-        """The steps of a won episode, nothing from a lost one."""
-        return self._skill([episode])
+    def write_lessons(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """The steps of each won episode, nothing from a lost one."""
+        return [draft for episode in episodes if (draft := self._skill([episode]))]
 
     def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
         """As :class:`trainers.writers.AgentWriter` says."""

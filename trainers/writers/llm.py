@@ -93,9 +93,9 @@ class ModelWriter(LLMWriter, Writer):
         """One question per task type, in one batch; won and lost episodes side by side."""
         return self._drafts("skills", [self._choice(group) for group in by_type(episodes)], self._at_most)
 
-    def write_lesson(self, episode: Episode) -> Draft | None:
-        """Asks what one episode taught."""
-        return next(iter(self._drafts("lesson", [[episode]], 1)), None)
+    def write_lessons(self, episodes: Sequence[Episode]) -> list[Draft]:
+        """One question per episode, in one batch."""
+        return self._drafts("lesson", [[episode] for episode in episodes], 1)
 
     def _choice(self, group: Sequence[Episode]) -> list[Episode]:
         won, lost = [e for e in group if e.won], [e for e in group if not e.won]
@@ -147,11 +147,6 @@ class NotedWriter(ModelWriter):
             for text in (*skills, *(f"Mistake to avoid: {text}" for text in mistakes))
         ]
         return drafts + self._general(drafts)
-
-    def write_lesson(self, episode: Episode) -> Draft | None:
-        """The note on one episode."""
-        groups = self._take_notes([episode])
-        return self._noted(groups[0][0].text, groups[0]) if groups else None
 
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
         chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest

@@ -209,6 +209,21 @@ def test_nothing_is_overwritten(tmp_path):
         write_library(read_bank(BANK), tmp_path / "x")
 
 
+@pytest.mark.parametrize(
+    "skills",
+    [
+        [Skill("a", "d", ("*",), "x" * 262_144)],
+        [Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)],
+        [Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)],
+    ],
+    ids=["text", "front matter", "number"],
+)
+def test_what_could_not_be_read_back_is_not_written(skills, tmp_path):
+    with pytest.raises(SkillFileError, match=r"could not be read back|at most 1,000"):
+        write_library(skills, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_types_are_renamed():
     skills = read_bank(BANK)
     types = {"heat": ("pick_heat",), "gen_002": ("pick_heat", "pick_cool")}

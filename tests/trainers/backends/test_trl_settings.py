@@ -255,7 +255,7 @@ def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest
     config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_dtype="bfloat16", vllm_prefix_caching=False)
     monkeypatch.setattr(vllm_generation, "LLM", lambda **given: given, raising=False)
     plain = vllm_generation.LLM
-    with started_with(engine_spec("vllm").server_options(config)) as effective:
+    with started_with(engine_spec("vllm").llm_options(config)) as effective:
         made: Any = vllm_generation.LLM(model="m", max_num_seqs=8)
     assert made == {"model": "m", "max_num_seqs": 64, "dtype": "bfloat16", "enable_prefix_caching": False}
     assert effective == made
@@ -265,17 +265,17 @@ def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest
 
 def test_an_engines_own_options_have_the_last_word() -> None:
     config = TrainConfig(model="m", engine="vllm", engine_options={"max_num_seqs": 7, "seed": 1})
-    options = engine_spec("vllm").server_options(config)
+    options = engine_spec("vllm").llm_options(config)
     assert (options["max_num_seqs"], options["seed"]) == (7, 1)
-    assert engine_spec("transformers").server_options(config) == {}
-    revised = engine_spec("vllm").server_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
+    assert engine_spec("transformers").llm_options(config) == {}
+    revised = engine_spec("vllm").llm_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
     assert (revised["revision"], revised["tokenizer_revision"]) == ("v1", "v1")
 
 
 def test_processes_that_share_a_vllm_bring_as_many_episodes_each() -> None:
     config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_tensor_parallel=2, vllm_sleep=True)
     spec = engine_spec("vllm")
-    assert spec.server_options(config)["max_num_seqs"] == 128
+    assert spec.llm_options(config)["max_num_seqs"] == 128
     asked = spec.backend_arguments(config)
     assert (asked["vllm_tensor_parallel_size"], asked["vllm_enable_sleep_mode"]) == (2, True)
 

@@ -10,6 +10,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.scripted_engine import ScriptedEngine
+from trainers import train
 from trainers.config import TrainConfig
 from trainers.engines import Engine
 from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
@@ -31,6 +32,20 @@ def own_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_the_packages_engines_are_found(name: str) -> None:
     pytest.importorskip("torch", reason="needs the train extra")
     assert isinstance(engine_spec(name), EngineSpec)
+
+
+@pytest.mark.parametrize("name", ["openai", "scoring"])
+def test_what_cannot_train_is_refused_before_a_model_is_looked_for(name: str) -> None:
+    check_engine(name)
+    with pytest.raises(ConfigError, match="Train with engine=transformers"):
+        train(TrainConfig(model="no_such_model", engine=name))
+
+
+def test_vllms_arguments_have_their_old_name_too() -> None:
+    make: Any = EngineSpec
+    with pytest.warns(FutureWarning, match="llm_options"):
+        spec = make(None, None, server_options=dict)
+    assert spec.llm_options is spec.server_options is dict
 
 
 def test_vllms_specification_needs_no_vllm_and_is_not_exact() -> None:
@@ -65,8 +80,9 @@ def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: Module
     ("name", "error", "says"),
     [
         ("vlm", UnknownNameError, "Did you mean 'vllm'"),
-        ("own_engine:NONE", ConfigError, "no EngineSpec of the name 'NONE'"),
-        ("no_such_module:ENGINE", ConfigError, "no module 'no_such_module'"),
+        ("own_engine:NONE", ConfigError, "has no attribute 'NONE'"),
+        ("own_engine:__name__", ConfigError, "is a str; name an EngineSpec"),
+        ("no_such_module:ENGINE", ConfigError, "No module named 'no_such_module'"),
     ],
 )
 def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error: type[Exception], says: str) -> None:

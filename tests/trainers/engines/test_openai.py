@@ -88,7 +88,7 @@ def test_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with openai_server(lambda chat: "three words here") as server:
         reply = ask(engine(server.base_url, body={"top_p": 0.9}))
-    assert reply == TextReply("three words here", 2, 3, "stop")
+    assert reply == TextReply("three words here", 2, 3)
     assert server.requests == [
         {
             "model": "m",
@@ -109,7 +109,7 @@ def test_a_streamed_reply_is_the_same_and_without_a_key_none_is_sent(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with openai_server(lambda chat: "une réponse, plus longue\nque huit lettres \u2028 €") as server:
         reply = ask(engine(server.base_url, stream=stream))
-    assert reply == TextReply("une réponse, plus longue\nque huit lettres \u2028 €", 2, 8, "stop")
+    assert reply == TextReply("une réponse, plus longue\nque huit lettres \u2028 €", 2, 8)
     assert bool(server.requests[0].get("stream")) is stream
     assert "Authorization" not in server.headers[0]
 
@@ -264,7 +264,7 @@ def test_a_stream_is_read_whole_or_refused(text: str, cuts: list[int], end: int)
     pieces = [text[a:b] for a, b in zip([0, *places], [*places, len(text)], strict=True)]
     parts: list[Any] = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
     parts += [STREAM[1], {"choices": [], "usage": {}}]
-    assert client.read_reply(parts) == TextReply(text, finish_reason="length")
+    assert client.read_reply(parts) == TextReply(text)
     if end < len(parts) - 1:
         with pytest.raises(ValueError, match="ends before"):
             client.read_reply(parts[:end])
@@ -307,7 +307,6 @@ HOSTILE = [
     b'{"choices": [{"message": {"content": 5}}]}',
     b'{"choices": [{"message": {"content": "x", "reasoning": {"a": 1}}}]}',
     b'{"choices": [{"message": {"content": "\\ud800"}}]}',
-    b'{"choices": [{"message": {"content": "x"}, "finish_reason": {"a": 1}}]}',
     *(
         json.dumps({"choices": [{"message": {"content": "x"}}], "usage": {**USED, "prompt_tokens": count}}).encode()
         for count in (-1, 1e999, float("nan"), 10**15, "many", True, [])

@@ -16,8 +16,8 @@ from tests.trainers.conftest import make_model
 from tests.trainers.engines.test_transformers import uncached_logprobs
 from tests.trainers.toys import toy_config
 from trainers.engines import Generation, Request, Sampling
-from trainers.engines.registry import CheckpointModel, TrainerModel, engine_spec
-from trainers.engines.scoring import ScoringEngine, TokenTree
+from trainers.engines.registry import TrainerModel, check_engine, engine_spec
+from trainers.engines.scoring import ScoringEngine, ScoringOptions, TokenTree
 from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.policies import possible_commands
@@ -47,7 +47,7 @@ def plain_scores(model: Any, request: Request, *, mean: bool) -> list[float]:
 def test_the_reply_with_the_best_score_is_taken(normalise: Any, attention: str) -> None:
     model = make_model(40, kv_heads=1)
     model.set_attn_implementation(attention)
-    engine = ScoringEngine(model, [EOS], normalise=normalise)
+    engine = ScoringEngine(model, [EOS], ScoringOptions(normalise=normalise))
     asked = requests(rows=6, seed=0)
     for turn in range(3):
         chosen = engine.generate(asked, Sampling(greedy=True))
@@ -65,7 +65,7 @@ def test_the_reply_with_the_best_score_is_taken(normalise: Any, attention: str) 
 
 
 def test_draws_follow_the_softmax_of_the_scores_and_the_seed(tiny_model: Any) -> None:
-    engine = ScoringEngine(tiny_model, [EOS], normalise="sum")
+    engine = ScoringEngine(tiny_model, [EOS], ScoringOptions(normalise="sum"))
     request = requests(rows=1, seed=0)[0]
     asked = [Request(i, request.prompt_ids, i, choices=request.choices) for i in range(600)]
     replies = [reply.token_ids for reply in engine.generate(asked, Sampling(2.0))]
@@ -76,23 +76,24 @@ def test_draws_follow_the_softmax_of_the_scores_and_the_seed(tiny_model: Any) ->
 
 
 def test_replies_over_the_limit_are_left_out(tiny_model: Any) -> None:
-    engine = ScoringEngine(tiny_model, [EOS])
+    engine = ScoringEngine(tiny_model, [EOS], ScoringOptions())
     (reply,) = engine.generate([Request(0, [5], 0, 2, choices=[[2, 3, EOS], [7, EOS]])], Sampling(greedy=True))
     assert reply.token_ids == [7, EOS]
 
 
 def test_what_it_cannot_do_is_said(tiny_model: Any) -> None:
-    engine = ScoringEngine(tiny_model, [EOS])
+    engine = ScoringEngine(tiny_model, [EOS], ScoringOptions())
     assert isinstance(engine, ChoosingEngine)
     with pytest.raises(ConfigError, match="chooses among the commands"):
         engine.generate([Request(0, [5], 0)], Sampling())
+    with pytest.raises(ConfigError, match="cannot train"):
+        engine_spec("scoring").for_trainer(TrainerModel(tiny_model, [EOS], toy_config(Path("x"))))
+    # Before a model is loaded.
     with pytest.raises(ConfigError, match="must hold"):
-        ScoringEngine(tiny_model, [EOS], reply="go")
-    spec, config = engine_spec("scoring"), toy_config(Path("x"), engine="scoring", engine_options={"normalize": "sum"})
-    with pytest.raises(ConfigError, match="nothing can be trained on it"):
-        spec.for_trainer(TrainerModel(tiny_model, [EOS], config))
-    with pytest.raises(UnknownNameError, match="normalise"):
-        spec.for_checkpoint(CheckpointModel([EOS], config, lambda: tiny_model))
+        check_engine("scoring", {"reply": "go"})
+    for wrong in ({"normalize": "sum"}, {"normalise": "some"}):
+        with pytest.raises(UnknownNameError, match="normalise"):
+            check_engine("scoring", wrong)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=8))

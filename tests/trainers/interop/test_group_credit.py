@@ -43,7 +43,7 @@ def test_updates_are_the_learners(played):
         theirs = method.credit(RolloutBatch.from_episodes(episodes))
         np.testing.assert_array_equal(credit.advantages(records), theirs.advantages.values)
         assert credit.log == theirs.log
-    assert credit.state_dict() == method.state_dict()
+    assert credit.state_dict() == {**method.state_dict(), "updates": 2}
 
 
 def test_other_methods_and_other_returns():
@@ -66,6 +66,27 @@ def test_validation_opens_the_gate_and_retires():
     assert (credit.n_plus("heat", 8), credit.n_plus("cool", 8)) == (7, 1)
     assert [entry.task_type for entry in credit.validate(panel, 5)] == ["cool"]
     assert credit.n_plus("cool", 8) == 0
+
+
+def test_a_margin_wants_a_gap_that_is_surely_small():
+    panel = [record(f"{won}{task}", shown, won) for task in range(4) for won in (0, 1) for shown in (0, 1)]
+    panel += [{**entry, "task_id": f"c{entry['task_id']}", "task_type": "cool"} for entry in panel]
+    for margin, retired in ((0.0, ["heat", "cool"]), (2.0, [])):
+        credit = GroupCredit("mine", task_types=TYPES, margin=margin, tau_retire=0.1, retire_by=("gap",))
+        assert [entry.task_type for entry in credit.validate(panel, 5)] == retired
+
+
+@pytest.mark.parametrize("preset", ["skill0", "static_withdrawal"])
+def test_a_budgets_stages_end_between_validations(preset):
+    credit = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
+    shown = []
+    for _ in range(4):
+        shown.append(credit.n_plus("heat", 8))
+        credit.advantages(UPDATE)
+        resumed = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
+        resumed.load_state_dict(json.loads(json.dumps(credit.state_dict())))
+        credit = resumed
+    assert shown == [8, 8, 0, 0]
 
 
 def test_a_state_goes_on_exactly():

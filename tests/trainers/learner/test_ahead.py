@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.toys import GRADED, TOY_ID, timeless, toy_config
 from trainers.config import TrainConfig
-from trainers.learner.ahead import check_ahead
+from trainers.learner.ahead import Ahead, Drawn, WeightsCopy, check_ahead
+from trainers.models import load_model
 from trainers.recipes import recipe_in
 from trainers.training import run
 
@@ -75,6 +80,35 @@ def test_an_interrupted_run_goes_on_exactly(toy_folder: Path) -> None:
     assert timeless(run(again).metrics) == timeless(whole.metrics)
     policies = [(Path(each) / "policy" / "model.safetensors").read_bytes() for each in (whole.folder.path, folder)]
     assert policies[0] == policies[1]
+
+
+def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(toy_folder: Path) -> None:
+    asked = config(toy_folder, "ended", rollouts_ahead=True)
+    ahead, drawn = Ahead(asked, WeightsCopy(load_model(asked), lambda: None)), Drawn(1, ("train/echo/red-0",), (0,))
+    how: dict[str, Any] = {"group_size": 1, "seed": 0, "sampling": asked.sampling}
+    ahead.begin(drawn, **how)
+    first = ahead.collect()
+    os.kill(ahead._process.pid, signal.SIGTERM)
+    ahead.begin(drawn, **how)
+    assert [each.rows for each in ahead.collect()] == [each.rows for each in first]
+    # Its end before it has read what it is asked, and before it is asked at all.
+    os.kill(ahead._process.pid, signal.SIGSTOP)
+    ahead.begin(drawn, **how)
+    ahead._process.kill()
+    for step in (ahead.collect, lambda: ahead.begin(drawn, **how)):
+        with pytest.raises(RuntimeError, match="exit code -9"):
+            step()
+    ahead.close()
+
+
+def test_a_device_has_written_the_copy_before_another_process_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    model: Any = SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True)])
+    ahead: Any = Ahead(TrainConfig(model="m"), WeightsCopy(model, lambda: done.append("refreshed")))
+    ahead._connection = SimpleNamespace(send=lambda _: done.append("asked"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("written"))
+    ahead.begin(Drawn(1, (), ()))
+    assert done == ["refreshed", "written", "asked"]
 
 
 @pytest.mark.parametrize(

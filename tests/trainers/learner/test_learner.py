@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
@@ -22,9 +24,12 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 pytest.importorskip("trl", reason="needs the train extra")
 
 from tests.trainers.rollouts_of import batch_of, episode
-from trainers.learner import Learner
+from trainers.learner import Learner, Objective, make_objective
 from trainers.learner.setup import SharedMemory
+from trainers.losses import ClippedPolicyGradient
+from trainers.losses.self_distillation import Relabelling
 from trainers.memory import D2SkillMemory
+from trainers.rollout.batches import collate, make_training_rows
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
@@ -72,6 +77,33 @@ def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainCon
     # Rollouts without the skill behind a prompt without it are what they were.
     (same, _) = updates(config, method_options={"prompt": "without_skill"}, run=f"{config.run}-same")
     assert same["teacher_gap"] == pytest.approx(0.0, abs=1e-5)
+
+
+def test_losses_are_means_over_the_optimiser_steps_as_their_sum_is(config: TrainConfig) -> None:
+    for record in updates(config.with_(method="sdar", num_minibatches=2, **GRADED)):
+        assert record["loss"] == pytest.approx(
+            record["losses"]["policy"] + 0.01 * record["losses"]["distillation"], rel=1e-4
+        )
+
+
+def test_what_is_imitated_behind_another_prompt_says_nothing_of_the_engine(config: TrainConfig) -> None:
+    batch = batch_of([episode(condition=1), episode(won=False)])
+    objective = Objective((ClippedPolicyGradient(), Relabelling()), 0, exact_sampling=False)
+    rows = make_training_rows(batch.trajectories, [1.0, 1.0], range(2), "token", total=2, tokens=8)
+    moved = replace(rows[0], weights={"relabelling": 1.0}, row=replace(rows[0].row, logprobs=[-9.0] * 5))
+    for part in (rows, [*rows, moved]):
+        stacked = collate(part, 0, torch.device("cpu"), ["policy", "relabelling"])
+        drawn = stacked.figures["sampling_logprobs"]
+        objective(None, stacked, {"logprobs": drawn.clamp(min=-0.5), "entropies": -drawn}, 1)
+        log = objective.take_log(SimpleNamespace(all_reduce_sum=lambda figures: figures))
+        assert (log["engine_kl"], log["engine_capped"], log["entropy"]) == (0.0, 0.0, 0.5)
+
+
+@pytest.mark.parametrize("method", ["opid", "raft"])
+def test_an_aggregation_that_no_row_would_follow_is_refused(config: TrainConfig, method: str) -> None:
+    with pytest.raises(ConfigError, match="loss_aggregation=token"):
+        make_objective(config.with_(loss_type="dapo"), get_recipe(method), 0)
+    make_objective(config.with_(loss_type="gspo"), get_recipe(method), 0)
 
 
 @pytest.mark.parametrize(("room", "share"), [(96, 0.0), (1, 1.0)])
@@ -200,8 +232,12 @@ def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(toy_fo
         assert len({e.episode.task_id for e in after.trajectories}) == len(groups)
         _, advantages, figures = bounded.credit(after)
         assert np.asarray(advantages.values).all()
-        # What was played in vain was generated, too.
+        # What was played in vain was generated, too, and says how often the policy wins.
         assert figures["env_steps"] == len(after.trajectories) + 4 * figures["groups_left_out"]
+        assert len(figures["tasks"]) == len(groups) + figures["groups_left_out"]
+        every = [*after.trajectories, *(each for each, _ in bounded._left_out)]
+        assert figures["success"] == pytest.approx(np.mean([each.episode.won for each in every]))
+        assert figures["prompt_tokens"] == sum(row.length - row.model_tokens for each in every for row in each.rows)
 
 
 def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(toy_folder: Path, tmp_path: Path) -> None:
@@ -265,7 +301,7 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
         reply_text=lambda ids: '{"skills": ["Heat it."]}',
     )
     engine = Recording()
-    policy = TokenPolicy(engine, chat, growing=True, max_reply_tokens=8, max_context=max_context)
+    policy = TokenPolicy(engine, chat, max_reply_tokens=8, max_context=max_context)
     rollouts = SimpleNamespace(policy=policy)
     setup = SimpleNamespace(
         rollouts=rollouts,

@@ -60,6 +60,10 @@ def test_uses_and_wins_are_counted_per_entry():
     bank.record_use(["s00001", "evicted"], won=False, update=6)
     assert [(e.uses, e.wins, e.last_used) for e in bank] == [(2, 1.0, 6), (1, 1.0, 5)]
     assert bank.total_uses == 3
+    bank.remove("s00002")
+    again = SkillBank()
+    again.load_state_dict(bank.state_dict())
+    assert bank.total_uses == again.total_uses == 2
 
 
 def test_a_bank_that_is_missing_or_of_other_types_is_refused_in_words(tmp_path):
@@ -369,6 +373,41 @@ def test_what_distraction_did_is_recorded(tmp_path):
     found = memory.observe(batch_of([*misled, *rest, episode(won=True, condition=0, kind=kind)]))
     assert found == {"distracted_share": 0.25, "distracted_success": 0.5}
     assert memory.observe(batch_of(rest)) == {"distracted_share": 0.0, "distracted_success": None}
+
+
+@pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
+def test_a_full_bank_takes_new_entries(options, tmp_path):
+    bank = SkillBank()
+    old = bank.add(Draft("old", task_type="cool"), 0).name
+    bank.record_use([old], won=True, update=0)
+    bank.rate(old, 0.9)
+    bank.save(tmp_path / "full.jsonl")
+    memory = options(bank=str(tmp_path / "full.jsonl"), bank_capacity=1).start(tools(tmp_path))
+    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    assert [entry.created for entry in memory.bank] == [1]
+
+
+@pytest.mark.parametrize(
+    ("share", "guided"), [(0.5, {1, 3, 5, 7}), (0.9, set(range(1, 8))), (1.0, set(range(8))), (0.0, set())]
+)
+def test_skill05_guides_the_share_that_is_asked_for(share, guided, tmp_path):
+    kind = "pick_heat_then_place_in_recep"
+    memory = GuidedLibrary(guided_share=share).start(tools(tmp_path, "alfworld"))
+    memory.observe(batch_of([episode(won=False, condition=1, kind=kind, skill="heat")]))
+    assert {m for m in range(8) if ask(memory, kind=kind, member=m).name == "general+heat"} == guided
+
+
+@pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
+def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
+    asked = []
+
+    def write(chats):
+        asked.append(len(chats))
+        return [f'{{"skills": ["Lesson {number}."]}}' for number in range(len(chats))]
+
+    memory = options(writer="policy").start(replace(tools(tmp_path), write=write))
+    memory.observe(batch_of([episode(won=True, actions=WIN)] * 3))
+    assert (asked, [entry.text for entry in memory.bank][:1]) == ([3], ["Lesson 0."])
 
 
 def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):

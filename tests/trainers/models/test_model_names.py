@@ -88,7 +88,7 @@ def test_the_hub_is_off_for_folders_whatever_the_environment_says(
     assert not constants.HF_HUB_OFFLINE
     assert "HF_HUB_OFFLINE" not in os.environ
     monkeypatch.setattr(loading, "_is_reachable", lambda endpoint: True)
-    with hub_access("some/name") as asked:
+    with hub_access(str(tmp_path), "some/name") as asked:  # a folder to train, and a reference of a hub's
         assert asked
         assert not constants.HF_HUB_OFFLINE
 

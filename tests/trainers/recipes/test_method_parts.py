@@ -356,6 +356,62 @@ def test_distraction_takes_no_memorys_place_and_wants_skills_that_are_shown():
         get_recipe("grpo+distraction")
 
 
+@pytest.mark.parametrize(
+    "name", ["skill_grpo", "guarded_imitation", "context_distillation", "skill0", "static_withdrawal"]
+)
+def test_distraction_goes_where_all_may_see_the_skill(name):
+    assert get_recipe(f"{name}+distraction").advantage.group_by == "text"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *(
+            (f"{name}+distraction", {})
+            for name in ("half_skill_grpo", "contrastive_relabelling", "skillc", "no_pairing")
+        ),
+        ("grpo+need+distraction", {}),
+        ("skill_grpo+distraction+baseline", {}),
+        ("skill_grpo+baseline+distraction", {}),
+        ("skill_grpo+distraction", {"group_by": "task"}),
+        ("skill_grpo+distraction", {"advantage": "rloo"}),
+        ("skill_grpo+distraction", {"allocation": "half"}),
+    ],
+)
+def test_distraction_is_refused_where_it_would_count_as_the_skill(name, options):
+    with pytest.raises(ConfigError, match=r"distraction wants .*take skill_grpo, guarded_imitation"):
+        get_recipe(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("skill_grpo", {"allocation": "difficulty"}), ("skill_grpo", {"advantage": "utilisation"}),
+     ("skillrl", {"allocation": "difficulty"})],
+)  # fmt: skip
+def test_parts_that_read_which_skills_were_chosen_want_the_memory_that_chooses(name, options):
+    with pytest.raises(ConfigError, match="take method=skill05"):
+        get_recipe(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("grpo", {"eps": -1.0}),
+        ("skillrl", {"show": -1}),
+        ("skillrl", {"bank_capacity": -1}),
+        ("skillrl", {"review_every": 0}),
+        ("grpo+need", {"memory": 1.0}),
+        ("skill_grpo+value", {"prior": 0.0}),
+        ("contrastive_relabelling", {"most": 1.5}),
+        ("grpo+baseline", {"raise_by": 2.0}),
+        ("skill05", {"guided_share": 1.5}),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused(name, options):
+    with pytest.raises(ConfigError, match=f"{next(iter(options))} must be"):
+        get_recipe(name, **options)
+
+
 @pytest.mark.parametrize("name", ["grpo", "skill_grpo", "skill0", "ppo"])
 def test_relabelling_is_refused_where_no_task_is_played_in_both_conditions(name):
     with pytest.raises(ConfigError, match=rf"{name}\+relabelling: relabelled_rows would never make a row"):

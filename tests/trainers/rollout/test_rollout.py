@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError
 from tests.trainers.scripted_engine import ScriptedEngine
 from tests.trainers.toys import SECRET, toy_config, toy_rollouts
+from trainers.advantages import RolloutBatch
+from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
 from trainers.engines import Generation, Request, Sampling
+from trainers.engines.random import derive_seed
 from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
@@ -29,7 +32,6 @@ from trainers.rollout.batches import (
     shared_passes,
     split_minibatches,
 )
-from trainers.rollout.collect import derive_seed
 from trainers.rollout.loop import Plan
 
 TASKS = ["train/echo/red-0", "train/other/blue-1", "train/echo/green-2"]
@@ -157,8 +159,25 @@ def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
     tokenizer = load_tokenizer(config)
     rollouts = toy_rollouts(config, tokenizer, TransformersEngine(load_model(config), [1]))
     whole = rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
+    environments = rollouts.vector(1, 3)
     part = rollouts.collect(TASKS[1:2], [1], 3, seed=5, sampling=Sampling(), numbers=[1])
     assert [r.episode for r in part] == [r.episode for r in whole[3:6]]
+    # Fewer groups play in the environments of the most, and more close those of fewer.
+    assert environments is rollouts.vector(3, 3)
+    assert rollouts.vector(4, 3) is rollouts.vector(2, 3) is not environments
+
+
+def test_what_an_interruption_leaves_half_begun_is_made_again(toy_folder: Path) -> None:
+    class Fails(OneAtATime):
+        def generate(self, requests: Any, sampling: Any) -> Any:
+            raise KeyboardInterrupt
+
+    config = toy_config(toy_folder)
+    rollouts = toy_rollouts(config, load_tokenizer(config), Fails(load_model(config), [1]))
+    before = rollouts.vector(3, 3)
+    with pytest.raises(KeyboardInterrupt):
+        rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
+    assert rollouts.vector(3, 3) is not before
 
 
 class Asked(list[Request]):
@@ -171,6 +190,21 @@ class Asked(list[Request]):
     def release(self, keys: Any) -> None: ...
 
     def reset(self) -> None: ...
+
+
+class Forced(Asked):
+    """Could not have said anything else."""
+
+    def generate(self, requests: Any, sampling: Any) -> Any:
+        return [Generation([1], [0.0], [(1,)]) for _ in requests]
+
+
+@pytest.mark.parametrize("form", ["conversation", "window:1"])
+def test_an_episode_of_forced_replies_has_turns_without_own_tokens(toy_folder: Path, form: str) -> None:
+    played, _ = play(toy_folder, lambda _: Forced(), form=form)
+    assert all(each.reply_lengths == (0,) * len(each.episode.turns) for each in played)
+    advantages = Gigpo()(RolloutBatch.from_trajectories(played))
+    assert all(len(own) == 0 for own in advantages.values)
 
 
 def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:

@@ -102,11 +102,11 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolde
     assert again.to_resume(CONFIG) == older
     assert list(again.saved.damaged) == [newer]
     again.truncate(1)
-    assert again.checkpoints() == [older]
+    assert again.saved.complete() == [older]
     assert newer.with_name(f"aside-{newer.name}").is_dir()
     # The step is done again, and the fallback is not the one that is cleared away.
     assert save(again, 2, keep=1) == newer
-    assert again.checkpoints() == [newer]
+    assert again.saved.complete() == [newer]
 
 
 def test_checkpoints_of_versions_without_hashes_are_taken(folder: RunFolder) -> None:
@@ -122,7 +122,7 @@ def test_going_on_from_an_earlier_checkpoint_keeps_what_it_saves(folder: RunFold
         save(folder, step)
     folder.truncate(1)
     assert save(folder, 2, keep=1).is_dir()
-    assert [path.name for path in folder.checkpoints()] == ["step-000002"]
+    assert [path.name for path in folder.saved.complete()] == ["step-000002"]
 
 
 def test_checkpoints_are_ordered_by_number(folder: RunFolder) -> None:
@@ -130,7 +130,7 @@ def test_checkpoints_are_ordered_by_number(folder: RunFolder) -> None:
         save(folder, step)
     (folder.checkpoints_path / "step-more").mkdir()
     (folder.checkpoints_path / "step-more" / META).write_text("{}")
-    assert [path.name for path in folder.checkpoints()] == ["step-000005", "step-999999", "step-1000000"]
+    assert [path.name for path in folder.saved.complete()] == ["step-000005", "step-999999", "step-1000000"]
 
 
 def test_a_swap_that_was_interrupted_is_mended(tmp_path: Path) -> None:

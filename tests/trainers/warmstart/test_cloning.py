@@ -17,9 +17,9 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
-from trainers.rollout.chat_encoder import ChatEncoder
+from trainers.rollout.chat_tokens import ChatTokens
 from trainers.warmstart import CloningConfig, PolicySize, build_model, build_tokenizer, clone, make, vocabulary
-from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_dialogue
+from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_conversation
 from trainers.warmstart.policy import UNKNOWN, words
 
 WORDS = ["see", "take", "mug", "plate", "nothing"]
@@ -37,7 +37,7 @@ def chat(thing: str) -> list[dict[str, str]]:
 
 def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predicted():
     tokenizer = build_tokenizer(WORDS)
-    plain, slipped = (tokenise_dialogue(ChatEncoder(tokenizer), chat("mug"), slips) for slips in ((), {0}))
+    plain, slipped = (tokenise_conversation(ChatTokens(tokenizer), chat("mug"), slips) for slips in ((), {0}))
     assert plain.ids == slipped.ids
     assert all(label in (IGNORED, token) for label, token in zip(plain.labels, plain.ids, strict=True))
     replies = tokenizer.convert_ids_to_tokens([label for label in plain.labels if label != IGNORED])
@@ -51,7 +51,7 @@ def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predic
 
 def test_cloning_learns_to_copy_and_is_deterministic():
     tokenizer = build_tokenizer(WORDS)
-    data = [tokenise_dialogue(ChatEncoder(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
+    data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
     config = CloningConfig(batches=60, batch_episodes=8, learning_rate=1e-2)
     runs = []
     for _ in range(2):
@@ -73,7 +73,7 @@ def cloned(
 ) -> tuple[list[float], dict[str, Any]]:
     tokenizer = build_tokenizer(["see", "take", "mug", "plate", "pan"])
     things = [[{"role": "user", "content": f"see {x}"}, {"role": "assistant", "content": x}] for x in ("mug", "pan")]
-    data = [tokenise_dialogue(ChatEncoder(tokenizer), chat) for chat in things * 3]
+    data = [tokenise_conversation(ChatTokens(tokenizer), chat) for chat in things * 3]
     model = build_model(tokenizer, SIZE)
 
     def on_step(step: int, loss: float) -> None:

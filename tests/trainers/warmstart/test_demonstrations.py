@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
+import numpy as np
 import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.wrappers import ChatPrompt
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
 from trainers.base import shipped_policy
-from trainers.warmstart import make, make_policy, shipped_recipe
+from trainers.warmstart import demonstration, make, make_policy, shipped_recipe
 
 pytest.importorskip("torch", reason="needs the train extra")
 
@@ -65,6 +68,35 @@ def test_slips_are_impossible_commands_and_the_right_one_follows():
     slips = [said(demo)[turn] for demo in played for turn in demo.slips]
     wanted = [slip for slip in slips if re.match(r"<think> take (\w+) for \w+ </think> <action> take \1 \d", slip)]
     assert 0.1 < len(wanted) / len(slips) < 0.6
+
+
+def test_an_environment_is_closed_when_a_demonstration_fails_or_is_not_wanted(monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatPrompt, "close", lambda env: closed.append(env.spec))
+    config = DemonstrationConfig(env_kwargs=GAMES)
+    played = demonstrations(config, ChatFormat.compact(), count=2, seed=0)
+    next(played)
+    played.close()
+    with pytest.raises(ConfigError, match="names no probability"):
+        list(demonstrations(replace(config, error_rates_without_skill={}), ChatFormat.compact(), count=2, seed=0))
+    assert len(closed) == 2
+
+
+def test_a_slip_may_be_a_command_of_one_word():
+    expert = SimpleNamespace(thought="find mug")
+    env = SimpleNamespace(unwrapped=SimpleNamespace(commands=["wait"]))
+    info = {"admissible_commands": ["look"]}
+    slips = {demonstration._slip(env, expert, info, np.random.default_rng(seed)) for seed in range(20)}
+    assert any("<think> find wait </think>" in slip for slip in slips)
+
+
+def test_held_out_demonstrations_come_first_and_only_if_any_are_wanted(tmp_path, monkeypatch):
+    monkeypatch.setattr(make, "_play_all", lambda *_: pytest.fail("played in vain"))
+    recipe = shipped_recipe()
+    missing = replace(recipe, demonstrations=replace(recipe.demonstrations, env_kwargs={"data": "/nowhere"}))
+    with pytest.raises(MissingDataError):
+        make_policy(replace(missing, held_out=1), tmp_path)
+    assert make._held_out(missing, ChatFormat.compact()) == []
 
 
 def test_equal_seeds_give_equal_demonstrations():

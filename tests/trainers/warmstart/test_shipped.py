@@ -12,7 +12,8 @@ from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import UnknownNameError
 from trainers.base import HARD, REAL, is_shipped, shipped_names, shipped_policy
 from trainers.config import TrainConfig
-from trainers.warmstart import CARD, sha256_of_file
+from trainers.tracking import sha256_of_file
+from trainers.warmstart import CARD
 
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 

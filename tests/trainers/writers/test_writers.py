@@ -50,7 +50,7 @@ def test_steps_that_few_winners_took_are_left_out():
 
 def test_nothing_is_learnt_from_failures_alone():
     assert StepWriter().write([episode(actions=BAD, won=False)]) == []
-    assert StepWriter().write_lesson(episode(actions=BAD, won=False)) is None
+    assert StepWriter().write_lessons([episode(actions=BAD, won=False)]) == []
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_language_model_is_asked_once_per_type_and_bad_replies_are_counted():
 
 
 def test_a_lesson_may_be_none():
-    assert ModelWriter(lambda chats: ['{"skills": []}']).write_lesson(episode(actions=BAD, won=False)) is None
+    assert ModelWriter(lambda chats: ['{"skills": []}']).write_lessons([episode(actions=BAD, won=False)]) == []
 
 
 def test_a_transcript_shows_the_last_steps():

@@ -15,6 +15,7 @@ from trainers.backends.trl.figures import own_figures
 from trainers.backends.trl.sharding import WholeCopy, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
+from trainers.engines.random import Purpose, derive_seed
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.engines.transformers import evaluating
 from trainers.engines.types import Engine
@@ -22,12 +23,9 @@ from trainers.learner import Objective, Weights, WeightsCopy
 from trainers.models import load_model, train_upper
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collect import derive_seed
 from trainers.tracking import Progress, make_folder
 
 T = TypeVar("T")
-_DROPOUT = 4
-"""What a seed is derived for, beside the learner's."""
 
 
 class TrlBackend:
@@ -101,7 +99,7 @@ class TrlBackend:
 
     def start_update(self, update: int) -> None:
         """Seeds what layers draw, the same in a resumed run; lets vLLM sleep, if it may."""
-        seed = derive_seed(self.config.seed, _DROPOUT, update)
+        seed = derive_seed(self.config.seed, Purpose.DROPOUT, update)
         torch.manual_seed((seed + self.process_index) % 2**63)
         if self.trainer.args.use_vllm and sleep(self.trainer.vllm_generation):
             self._sent_steps.pop("vllm", None)
@@ -109,6 +107,7 @@ class TrlBackend:
     def accumulate(self, *, last: bool) -> AbstractContextManager[object]:
         """Leaves gradients to each process, but for the last pass; DeepSpeed sums them when it is told to."""
         accelerator = self.trainer.accelerator
+        # While this is false accelerate takes no step of optimiser and schedule, and does not clip.
         accelerator.gradient_state._set_sync_gradients(last)
         if last or self._deepspeed:
             return nullcontext()

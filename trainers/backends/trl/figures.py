@@ -85,18 +85,21 @@ def _picked(
     heads: Heads | None,
 ) -> Figures:
     own, which, targets = predictions.own, predictions.which, predictions.targets
+    # A place that rows share is computed once; ``which`` finds it again for each of the own tokens behind it.
     with _only_at(output_layer, predictions.places) as hidden:
         logits = model(**predictions.inputs, use_cache=False).logits.float() / temperature
-    hidden = [states[which] for states in hidden] if allowed is not None else hidden
     if allowed is not None:
         # Places that rows share may be followed by other choices in each: from here on every own token has its own.
+        hidden = [states[which] for states in hidden]
         logits, which = within(logits[which], allowed), slice(None)
     every = torch.log_softmax(logits, dim=-1)
+    # Where each has its own, gather keeps an index of one column for the gradient, and no second one of rows.
     one_each = isinstance(which, slice)
     chosen = every.gather(-1, targets.unsqueeze(-1)).squeeze(-1) if one_each else every[which, targets]
     blank = torch.zeros(own.shape, dtype=chosen.dtype, device=chosen.device)
     figures = {"logprobs": blank.masked_scatter(own, chosen)}
     if "entropies" in wants:
+        # For the log alone: without gradient its products over the vocabulary are not kept.
         with torch.no_grad():
             figures["entropies"] = blank.masked_scatter(own, -(every.exp() * every).sum(-1)[which])
     if "logits" in wants:

@@ -36,7 +36,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(self, config: TrainConfig, objective: Objective, model: Any, tokenizer: Any) -> None:
         from datasets import Dataset
 
-        serving = engine_spec(config.engine).server_options(config)
+        serving = engine_spec(config.engine).llm_options(config)
         named, quiet = _reference_named(model, config.reference_path), _quiet("model_init_kwargs")
         with started_with(serving) as self.effective, named, quiet, warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
@@ -83,6 +83,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         """What transformers does before its loop."""
         self.accelerator.free_memory()
         steps = self.args.max_steps
+        # As if the loop had one epoch of all steps, without hyperparameter search; a checkpoint's state is loaded.
         self._init_training_state(steps, steps, 1, resume_from_checkpoint, None)
         model, _loader = self._prepare_for_training(steps, None, resume_from_checkpoint)
         self._load_rng_state(resume_from_checkpoint)
@@ -99,8 +100,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         model = self.model_wrapped
         self.extras.share_gradients(self.accelerator)
         trained = self.extras.beside(model)
-        norm = self._clip_grad_norm(trained) if self.args.max_grad_norm > 0 else None
-        norm = self._get_grad_norm(trained, grad_norm=norm)
+        norm = self._get_grad_norm(trained, grad_norm=self._clip_grad_norm(trained))
         self.optimizer.step()
         rate = self._get_learning_rate()
         if not self.accelerator.optimizer_step_was_skipped:

@@ -18,7 +18,7 @@ from trainers.allocation import (
     skill_needed,
     value_allocation,
 )
-from trainers.base import Options
+from trainers.base import NotNegative, Options, Positive, Share
 
 
 class Allocation(Options):
@@ -131,7 +131,7 @@ class Never(Allocation):
 
 
 @dataclass(frozen=True)
-class Drawn(Allocation):
+class WholeShare(Allocation):
     """Whole groups, in the share of a type's groups that the curriculum asks for."""
 
     name: ClassVar[str] = "drawn"
@@ -140,10 +140,10 @@ class Drawn(Allocation):
 
     def start(self, curriculum: InternalizationCurriculum) -> Allocator:
         """With nothing carried over."""
-        return _DrawnAllocator(self, curriculum)
+        return _SharingAllocator(self, curriculum)
 
 
-class _DrawnAllocator(Allocator):
+class _SharingAllocator(Allocator):
     """Keeps the share exact by carrying the remainder over, without a random stream of its own."""
 
     def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
@@ -166,13 +166,18 @@ class _DrawnAllocator(Allocator):
         self._carry = {kind: float(state["carry"][kind]) for kind in self.curriculum.task_types}
 
 
+@dataclass(frozen=True)
 class ByTrials(Allocation):
-    """Base of allocations by a type's training rollouts with and without the skill, of which past ones fade."""
+    """Base of allocations by a type's training rollouts with and without the skill, of which past ones fade.
 
-    memory: float
+    None of a group of one sees the skill.
+    """
+
+    memory: Share = 0.9
+    """Weight of past rollouts per update, below 1."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
-        """How many rollouts of a group see the skill, by what a type's rollouts have shown."""
+        """How many rollouts of a group of at least 2 see the skill, by what a type's rollouts have shown."""
         raise NotImplementedError
 
     def start(self, curriculum: InternalizationCurriculum) -> Allocator:
@@ -181,41 +186,39 @@ class ByTrials(Allocation):
 
 
 @dataclass(frozen=True)
-class BySignal(ByTrials):
-    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts."""
+class ByRates(ByTrials):
+    """Base of those by the success rates of both conditions."""
 
-    name: ClassVar[str] = "signal"
-    kappa: float = 1.0
-    """How much practice with the skill is worth to the policy without it."""
-    memory: float = 0.9
-    """Weight of past rollouts per update, below 1."""
-    prior: float = 2.0
+    prior: Positive = 2.0
     """Rollouts of each condition, half of them won, that stand for what is not known yet."""
 
-    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
-        """More where the outcome varies more."""
-        return signal_allocation(_rate(injected, self.prior), _rate(plain, self.prior), group_size, self.kappa)
+    def rate(self, trials: Trials) -> float:
+        """Their success rate, the prior included."""
+        return (trials.wins + self.prior / 2) / (trials.tries + self.prior)
 
 
 @dataclass(frozen=True)
-class ByValue(ByTrials):
+class BySignal(ByRates):
+    """:func:`trainers.allocation.signal_allocation` from each type's training rollouts."""
+
+    name: ClassVar[str] = "signal"
+    kappa: Positive = 1.0
+    """How much practice with the skill is worth to the policy without it."""
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """More where the outcome varies more."""
+        return signal_allocation(self.rate(injected), self.rate(plain), group_size, self.kappa)
+
+
+@dataclass(frozen=True)
+class ByValue(ByRates):
     """:func:`trainers.allocation.value_allocation` from each type's training rollouts: fewer as the gap closes."""
 
     name: ClassVar[str] = "value"
-    memory: float = 0.9
-    """Weight of past rollouts per update, below 1."""
-    prior: float = 2.0
-    """Rollouts of each condition, half of them won, that stand for what is not known yet."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
-        """More while there is what only the skill makes possible; none in a group of one."""
-        if group_size < 2:
-            return 0
-        return value_allocation(_rate(injected, self.prior), _rate(plain, self.prior), group_size)
-
-
-def _rate(trials: Trials, prior: float) -> float:
-    return (trials.wins + prior / 2) / (trials.tries + prior)
+        """More while there is what only the skill makes possible."""
+        return value_allocation(self.rate(injected), self.rate(plain), group_size)
 
 
 @dataclass(frozen=True)
@@ -227,17 +230,13 @@ class ByNeed(ByTrials):
     """
 
     name: ClassVar[str] = "need"
-    level: float = 0.95
+    level: Share = 0.95
     """Confidence level of the intervals."""
-    memory: float = 0.9
-    """Weight of past rollouts per update, below 1."""
-    probes: float = 4.0
+    probes: NotNegative = 4.0
     """Rollouts with the skill, past ones weighed, below which a type is probed."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half, one to probe, or none."""
-        if group_size < 2:
-            return 0
         if skill_needed(injected, plain, group_size, self.level):
             return group_size // 2
         # A group without the skill would, by its type's rate, most likely see no success.
@@ -251,17 +250,13 @@ class ByContrast(ByTrials):
     """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer."""
 
     name: ClassVar[str] = "contrast"
-    full_gap: float = 0.2
+    full_gap: Positive = 0.2
     """Gap of success rates from which on half of a group sees the skill."""
-    memory: float = 0.9
-    """Weight of past rollouts per update, below 1."""
-    prior: float = 1.0
+    prior: Positive = 1.0
     """Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half while the skill matters."""
-        if group_size < 2:
-            return 0
         gap = (injected.wins + self.prior) / (injected.tries + self.prior) - plain.wins / (plain.tries + self.prior)
         return fading_allocation(gap, group_size, self.full_gap)
 
@@ -269,15 +264,16 @@ class ByContrast(ByTrials):
 class _CountingAllocator(Allocator):
     """Counts rollouts and successes per type and condition, the past fading."""
 
+    options: ByTrials
+
     def __init__(self, options: ByTrials, curriculum: InternalizationCurriculum) -> None:
         super().__init__(options, curriculum)
-        self._rule = options
         self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
 
     def n_plus(self, task_type: str, group_size: int) -> int:
-        if not self.curriculum.is_active(task_type):
+        if group_size < 2 or not self.curriculum.is_active(task_type):
             return 0
-        return self._rule.from_trials(*self._trials[task_type], group_size)
+        return self.options.from_trials(*self._trials[task_type], group_size)
 
     def observe(self, batch: RolloutBatch) -> None:
         for kind in sorted(set(batch.task_type)):
@@ -287,7 +283,7 @@ class _CountingAllocator(Allocator):
             self._trials[kind] = (self._faded(injected, seen[0]), self._faded(plain, seen[1]))
 
     def _faded(self, trials: Trials, outcomes: list[bool]) -> Trials:
-        fade = self._rule.memory
+        fade = self.options.memory
         return Trials(fade * trials.wins + sum(outcomes), fade * trials.tries + len(outcomes))
 
     def state_dict(self) -> dict[str, Any]:
@@ -326,4 +322,4 @@ class _DifficultyAllocator(Allocator):
         self._router.load_state_dict(state)
 
 
-ALLOCATIONS = (Paired, Drawn, Half, Whole, Always, Never, BySignal, ByValue, ByNeed, ByContrast, ByDifficulty)
+ALLOCATIONS = (Paired, WholeShare, Half, Whole, Always, Never, BySignal, ByValue, ByNeed, ByContrast, ByDifficulty)

@@ -12,7 +12,7 @@ import numpy as np
 from skillc_gym.episodes import Episode
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabelling_weights
 from trainers.advantages.group_baselines import is_guided
-from trainers.base import Natural, Options, TokenRow, Trajectory
+from trainers.base import Fraction, Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
 from trainers.retrieval.bm25 import words
 from trainers.rollout.batches import TrainingRow, token_weight
@@ -153,7 +153,7 @@ class RelabelledRows(ImitatedRows):
 
     name: ClassVar[str] = "relabelled_rows"
     needs_comparison: ClassVar[bool] = True
-    most: float = 0.5
+    most: Fraction = 0.5
     """Largest number of relabelled episodes, as a share of the update's."""
     discounted: bool = True
     """Whether an episode weighs less, the more often its task is won without the skill."""
@@ -203,7 +203,7 @@ class HindsightRows(RowMaker):
     """
 
     name: ClassVar[str] = "hindsight_rows"
-    least: float = 0.6
+    least: Fraction = 0.6
     """Share of the won episodes that must have taken a step."""
 
     @property
