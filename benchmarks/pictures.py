@@ -70,10 +70,11 @@ def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
 
 
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
-    """Draws README's picture: before and after in three worlds, from the confirmations; stacked for a telephone."""
-    houses, *_ = _regimes(["confirmation"])
-    games, shop = (_regimes([name])[0] for name in ("real_games_confirmation", "shop_more_seeds"))
-    worlds = {"Generated houses": houses, "ALFWorld's real games": games, "Shop": shop}
+    """Draws README's picture: before and after in three worlds, of which one is tuned; stacked for a telephone."""
+    houses, games, shop = (
+        _regimes([name])[0] for name in ("main_houses", "real_games_confirmation", "shop_more_seeds")
+    )
+    worlds = {"Houses, tuned": houses, "ALFWorld's games, untuned": games, "Shop, untuned": shop}
     methods = (houses.rows[0].method, RECOMMENDED)
     size, shape = ((4.2, 8.6), (len(worlds), 1)) if stacked else ((10.5, 3.9), (1, len(worlds)))
     with canvas(path, *size, _first_said(list(worlds.values()), methods)) as figure:

@@ -24,12 +24,12 @@ from skillc_lab.report import (
 from skillc_lab.studies.record import ComparisonRecord, Regime, by_lead
 from skillc_lab.studies.result import CurvePoint
 from skillc_lab.studies.table import MethodRow, comparison_table
-from trainers.recipes import RECOMMENDED
+from trainers.config import RECOMMENDED
 from trainers.stats import MeanEstimate
 
-TOLD_APART = (RECOMMENDED, "skillc", "half_skill_grpo", "skill_grpo", "skill0")
-"""Methods beside the baseline if there are more than a picture can tell apart: the candidate, the method of the paper,
-and what shows skills otherwise."""
+TOLD_APART = (RECOMMENDED, "guarded_imitation", "context_distillation", "skillc", "skill0")
+"""Methods beside the baseline if there are more than a picture can tell apart: the candidate, its nearest relatives,
+the method of the paper, and what withdraws skills otherwise."""
 
 _NAMED = 5
 """Most methods whose curves are drawn, apart from the baseline's."""
