@@ -33,7 +33,7 @@ from skillc_lab.studies import (
     success,
 )
 from skillc_lab.tables import record_names
-from trainers.recipes import RECOMMENDED
+from trainers.config import RECOMMENDED
 from trainers.stats import Difference, holm, t_quantile, wilson
 
 CLAIMS: Mapping[str, Mapping[str, float]] = {

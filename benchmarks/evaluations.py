@@ -26,8 +26,8 @@ from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, compare_reports
 from trainers.stats import mean_difference, mean_over_seeds_and_tasks
-from trainers.tracking import one_revision
-from trainers.warmstart import CARD, sha256_of_file
+from trainers.tracking import one_revision, sha256_of_file
+from trainers.warmstart import CARD
 
 _SETTINGS = ("env", "split", "max_episode_steps", "max_reply_tokens", "max_context", "eval_temperature", "seed")
 _OF_AN_UPDATE = (

@@ -23,6 +23,7 @@ import jinja2
 
 from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
+from skillc_lab.cli.tables import settings_tables
 from skillc_lab.studies import Regime, comparison_table, read_record
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
@@ -51,6 +52,7 @@ def environment() -> jinja2.Environment:
         "study": study_tables,
         "agents": agents_table,
         "evaluations": evaluation_tables,
+        "settings": settings_tables,
         "costs": cost_table,
         "share": share,
         "rises": rises,

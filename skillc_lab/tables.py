@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from skillc_gym.errors import ConfigError, SkillCError
+from trainers.evaluation import PairedOutcome
 from trainers.tracking import provenance, read_object, write_json
 
 
@@ -111,6 +112,12 @@ def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0
     """A difference of rates in points: ``-0.7 [-6, +5]``; ends, of so many decimals, outside of -1 to 1 are cut."""
     ends = ", ".join(f"{100 * min(max(end, -1.0), 1.0):+.{digits}f}" for end in interval or ())
     return f"{100 * mean:+.1f}" + (f" [{ends}]" if ends else "")
+
+
+def mean_tokens(outcomes: Iterable[PairedOutcome], skill: bool) -> float | None:
+    """Mean tokens of an episode, read and written; None where nobody counted."""
+    known = [tokens for outcome in outcomes if (tokens := outcome.arm(skill).tokens)]
+    return fmean(known) if known else None
 
 
 # Records: what a measurement or a study found, with the revision that it was made on ---------------------------------

@@ -65,11 +65,6 @@ class ActingAgent:
     def __init__(self, options: Agent, tools: AgentTools) -> None:
         self.options, self.tools = options, tools
 
-    @property
-    def shows(self) -> bool:
-        """Whether it ever shows anything."""
-        return type(self).choose is not ActingAgent.choose
-
     def prepare(self) -> None:
         """Learns from training tasks; called once, before anything is evaluated."""
 
@@ -108,7 +103,7 @@ class Agent(Options):
 
     def around(
         self, player: PolicyPlayer, config: TrainConfig, panel: Sequence[str], phase: PhaseProgress
-    ) -> AgentRunner:
+    ) -> RunningAgent:
         """The agent around a policy, prepared; see :class:`trainers.evaluation.EvaluatedAgent`."""
         return AgentRunner(self, player, config, panel, phase)
 
@@ -167,8 +162,6 @@ class AgentRunner(RunningAgent):
 
     def rollouts(self) -> GroupRollouts:
         """Plays episodes that see what the agent knows now."""
-        if not self.acting.shows:
-            return self._player.rollouts(self._config)
         wrappers = [partial(ShowNotes, choose=self.acting.choose)]
         return self._player.rollouts(self._config, wrappers, label=self.acting.fingerprint())
 
@@ -241,8 +234,8 @@ class AgentRunner(RunningAgent):
 
 
 def note(name: str, text: str) -> SkillText:
-    """A text to be shown, hashed."""
-    return SkillText(name, text, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest())
+    """A text to be shown."""
+    return SkillText(name, text)
 
 
 def _sha256(values: Any) -> str:

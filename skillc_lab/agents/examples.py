@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import gymnasium
 
 from skillc_gym.envs.registry import EnvSpec
-from skillc_gym.envs.warm_start import WarmStart
+from skillc_gym.envs.warm_start import Demonstrator, WarmStart
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, format_reply
@@ -39,18 +40,27 @@ def demonstrated(
 
 
 def _demonstration(start: WarmStart, env: gymnasium.Env[str, str], task_id: str) -> Episode:
-    observation, info = env.reset(seed=0, options={"task_id": task_id})
-    recorder = EpisodeRecorder(observation, info)
-    expert = start.demonstrator(info, False)
-    for _ in range(_MOST_STEPS):
-        command = expert.act(observation, info.get("admissible_commands") or info["available_actions"])
+    begun = env.reset(seed=0, options={"task_id": task_id})
+    recorder = EpisodeRecorder(*begun)
+    for reply, outcome in islice(expert_replies(env, begun, start.demonstrator(begun[1], False)), _MOST_STEPS):
+        recorder.add(reply, outcome)
+    return recorder.episode()
+
+
+def expert_replies(
+    env: gymnasium.Env[Any, Any], begun: tuple[str, dict[str, Any]], expert: Demonstrator
+) -> Iterator[tuple[str, Any]]:
+    """Lets an expert play on from a reset's observation and info to the end: each reply, and what the step returned."""
+    (observation, info), over = begun, False
+    while not over:
+        # Where the observation is a prompt, info has what the environment said.
+        listed = info.get("admissible_commands") or info["available_actions"]
+        command = expert.act(info.get("observation", observation), listed)
         reply = format_reply(command, expert.thought)
         outcome = env.step(reply)
-        recorder.add(reply, outcome)
-        observation, info = outcome[0], outcome[4]
-        if outcome[2] or outcome[3]:
-            break
-    return recorder.episode()
+        yield reply, outcome
+        observation, _, terminated, truncated, info = outcome
+        over = terminated or truncated
 
 
 def _shown(episode: Episode) -> str:

@@ -2,7 +2,7 @@
 
 from skillc_lab.board.page import board_tables, renewed_page, write_badge
 from skillc_lab.board.panels import PANELS, BoardPanel
-from skillc_lab.board.result import BoardResult, check_distinct, packed, read_result, read_results
+from skillc_lab.board.result import BoardResult, check_distinct, evaluation_result, read_result, read_results
 
 __all__ = [
     "PANELS",
@@ -10,7 +10,7 @@ __all__ = [
     "BoardResult",
     "board_tables",
     "check_distinct",
-    "packed",
+    "evaluation_result",
     "read_result",
     "read_results",
     "renewed_page",

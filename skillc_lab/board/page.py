@@ -8,14 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
-from statistics import fmean
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.board.panels import PANELS, BoardPanel
 from skillc_lab.board.result import BoardResult
-from skillc_lab.tables import Row, Table, points, rate
-from trainers.evaluation import PairedReport
+from skillc_lab.tables import Row, Table, mean_tokens, points, rate
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
 _ARXIV = re.compile(r"^(\d{4}\.\d{5})")
@@ -56,7 +54,7 @@ def _row(result: BoardResult, place: str) -> Row:
         points(counts.gap, counts.gap_interval),
         _both(100 * share if (share := actions[arm]["well_formed"]) is not None else None for arm in _ARMS),
         _both(100 * scores["all"][arm]["mean"] if scores else None for arm in _ARMS),
-        _both(_tokens(report, arm == "with") for arm in _ARMS),
+        _both(mean_tokens(report.outcomes, arm == "with") for arm in _ARMS),
         *(None, None),
     ]
 
@@ -68,11 +66,6 @@ def _both(values: Iterable[float | None]) -> str:
     """A figure without skills and with them; "" where it is unknown."""
     found = list(values)
     return "" if None in found else " / ".join(f"{value:,.0f}" for value in found)
-
-
-def _tokens(report: PairedReport, skill: bool) -> float | None:
-    known = [tokens for outcome in report.outcomes if (tokens := outcome.arm(skill).tokens)]
-    return fmean(known) if known else None
 
 
 def _published(panel: BoardPanel, *, linked: bool) -> Iterator[Row]:

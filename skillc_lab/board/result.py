@@ -21,7 +21,7 @@ from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
 from trainers.engines import CHOOSING, ENGINES
 from trainers.evaluation import PairedOutcome, PairedReport
-from trainers.tracking import read_object, sha256_of_file
+from trainers.tracking import sha256_of_file
 
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
@@ -241,7 +241,7 @@ def _same(said: Any, found: Any) -> bool:
 # From an evaluation --------------------------------------------------------------------------------------------------
 
 
-def packed(folder: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
+def evaluation_result(folder: Path, name: str | None = None, revision: str | None = None) -> BoardResult:
     """The result of what ``skillc evaluate`` wrote, checked as a file is, and against its transcripts.
 
     Name of the row and revision are those of the model, unless others are given.
@@ -257,7 +257,7 @@ def packed(folder: Path, name: str | None = None, revision: str | None = None) -
     if found is None:
         told = "\n".join(f"  {panel.title}: {panel.command()}" for panel in PANELS.values())
         raise ConfigError(f"{folder} is an evaluation of none of the board's panels. They are played so:\n{told}")
-    config, settings = (_object(folder / file) for file in ("config.json", "evaluation.json"))
+    config, settings = (read_json(folder / file) for file in ("config.json", "evaluation.json"))
     model = _place_free(str(config.get("model", "")))
     about = {
         "name": name or model,
@@ -269,15 +269,8 @@ def packed(folder: Path, name: str | None = None, revision: str | None = None) -
         "command": _command(model, settings),
         "transcripts_sha256": _check_transcripts(folder / "transcripts.jsonl", report),
     }
-    result = BoardResult(about, found, report, _object(folder / "versions.json"))
+    result = BoardResult(about, found, report, read_json(folder / "versions.json"))
     return _checked(json.loads(json.dumps(result.to_json())))
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        return read_object(path)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path} cannot be read ({error}); evaluate again into a new folder") from error
 
 
 def _place_free(text: str) -> str:

@@ -33,8 +33,8 @@ ALIASES: Mapping[str, str] = {
     "draw": "task_sampling",
     "minibatches": "num_minibatches",
 }
-"""Old and new name of an option or of a group of options. Both are understood, whichever the command's class has; an
-old name whose new one stands there says once what it is called now."""
+"""Old and new name of an option or of a group of options. Where a command has the new one, the old one is understood
+too, and says once what it is called now."""
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
 _GROUP_END = "_options"
@@ -274,8 +274,7 @@ class _Words:
         head = head.replace("-", "_")
         end = _GROUP_END if dot or head.endswith(_GROUP_END) else ""
         plain = head.removesuffix(end)
-        others = (new if old == plain else old for old, new in ALIASES.items() if plain in (old, new))
-        for each in (plain, *others):
+        for each in filter(None, (plain, ALIASES.get(plain))):
             if each + end in self._options:
                 return (f"{each}.{name.replace('-', '_')}" if name else "") if dot else each + end
         return ""

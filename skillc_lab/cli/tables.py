@@ -1,19 +1,15 @@
-"""Tables of settings for the documentation, from the doc strings of the help; run as a module, it renews a page."""
+"""Tables of settings and commands for the documentation, from the doc strings of the help."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any, get_type_hints
 
 from skillc_lab.cli.main import command_modules
 from skillc_lab.cli.options import Option, options_of
 from trainers.config import Settings
-
-START, END = "<!-- settings:start -->", "<!-- settings:end -->"
 
 
 def settings_tables() -> str:
@@ -23,12 +19,6 @@ def settings_tables() -> str:
         f"### {group.name.replace('_', ' ').capitalize()}\n\n{_table(options_of(groups[group.name]).values())}"
         for group in fields(Settings)
     )
-
-
-def renewed(page: str) -> str:
-    """A page with the tables between its marks made again."""
-    before, rest = page.split(START)
-    return f"{before}{START}\n{settings_tables()}\n{END}{rest.split(END)[1]}"
 
 
 def completed(page: str) -> str:
@@ -53,8 +43,3 @@ def _default(value: Any) -> str:
     if value is MISSING:
         return "required"
     return "none" if value in (None, "", {}, ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-if __name__ == "__main__":
-    place = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/settings.md")
-    place.write_text(renewed(place.read_text(encoding="utf-8")), encoding="utf-8")

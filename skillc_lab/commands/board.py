@@ -15,7 +15,7 @@ from skillc_lab.board import (
     PANELS,
     board_tables,
     check_distinct,
-    packed,
+    evaluation_result,
     read_result,
     read_results,
     renewed_page,
@@ -72,7 +72,7 @@ def _add(options: BoardOptions, folder: Path) -> int:
     if options.result is None:
         raise ConfigError("skillc board add takes the folder of an evaluation, or the file of a result; name it")
     if options.result.is_dir():
-        result = packed(options.result, options.name, options.revision)
+        result = evaluation_result(options.result, options.name, options.revision)
     else:
         result = read_result(options.result, options.name, options.revision)
     target, content = folder / f"{result.file_name}.json", json_line(result.to_json())

@@ -16,7 +16,7 @@ from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import MissingDataError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
-from skillc_lab.report import read_object
+from skillc_lab.report import measures, object_or_empty, results
 from skillc_lab.tables import Table
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
@@ -24,8 +24,6 @@ from trainers.evaluation import PairedReport
 _TAGS = ("reinforcement-learning", "gymnasium", "text-environment", "skillc-gym")
 _SETTINGS = ("model", "env", "data", "split", "method", "steps", "seed", "library")
 _MADE = ("parameters", "vocabulary", "weights_sha256")
-_RATES = {"success with the skill": "sr_with", "success without": "sr_without", "gap": "gap"}
-_SHARES = {"well_formed": "well-formed replies", "admissible": "admissible commands"}
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,10 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
     Raises:
         MissingDataError: There is no such checkpoint, or no such evaluation.
     """
-    if "model_type" not in read_object(folder / "config.json"):
+    if "model_type" not in object_or_empty(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
-    made = read_object(folder / "policy_card.json")
-    run = current_settings(read_object(folder.parent / "config.json") or made.get("run", {}))
+    made = object_or_empty(folder / "policy_card.json")
+    run = current_settings(object_or_empty(folder.parent / "config.json") or made.get("run", {}))
     env = str(run.get("env") or _demonstrated_env(made))
     method = str(run.get("method") or ("behaviour-cloning" if made else ""))
     title = " ".join(["A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])])
@@ -129,7 +127,7 @@ def _demonstrated_env(made: Mapping[str, Any]) -> str:
 def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
     if not (folder / "report.json").is_file():
         raise MissingDataError(f"{folder} holds no report.json; `skillc evaluate --out {folder}` writes one.")
-    return read_object(folder / "config.json"), PairedReport.load(folder / "report.json")
+    return object_or_empty(folder / "config.json"), PairedReport.load(folder / "report.json")
 
 
 def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
@@ -143,22 +141,13 @@ def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
 
 
 def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
-    found = report.overall.to_json()
-    rows = [
-        (name, f"{100 * found[rate]:.1f}", "[{:.1f}, {:.1f}]".format(*(100 * end for end in found[f"{rate}_interval"])))
-        for name, rate in _RATES.items()
-    ]
-    for name, title in _SHARES.items():
-        for arm, shares in report.actions().items():
-            share = shares[name]
-            rows.append((f"{title}, {arm} the skill", "--" if share is None else f"{100 * share:.1f}", ""))
     played = (
-        f"{found['n']} tasks of `{config.get('split', '?')}` (data: `{config.get('data', '?')}`), each with the skill "
-        f"and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, with 95 % "
-        "intervals."
+        f"{report.overall.n} tasks of `{config.get('split', '?')}` (data: `{config.get('data', '?')}`), each with the "
+        f"skill and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, "
+        "with 95 % intervals."
     )
     warned = [f"**Warning:** {report.warning}"] if report.warning else []
-    return [played, *warned, _table(rows, "measure", "value", "interval")]
+    return [played, *warned, *(found.markdown() for found in (results(None, report), measures(report)) if found.rows)]
 
 
 COMMAND = Command(CardOptions, card)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from skillc_lab.cli.command import Command, complain
 from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.commands.study import say_table
 from skillc_lab.commands.train import MAIN
-from skillc_lab.studies import ComparisonPlan, compare, held_out_split
+from skillc_lab.studies import ComparisonPlan, compare, cores, held_out_split
 from trainers.config import RECOMMENDED, Settings
 
 _OWN = ("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens")
@@ -48,7 +47,7 @@ def run(options: CompareOptions) -> int:
     config = options.settings.config()
     held_out = held_out_split(config.env, options.held_out)
     plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
-    cells = compare(plan, workers=options.workers or os.cpu_count() or 1, note=complain)
+    cells = compare(plan, workers=options.workers or cores(), note=complain)
     say_table(options.out)
     return 0 if len(cells) == len(plan.cells) else 130
 

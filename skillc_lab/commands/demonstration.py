@@ -20,7 +20,7 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import RunRecords, make_report
-from skillc_lab.studies import run_jobs
+from skillc_lab.studies import cores, run_jobs
 from trainers.base import REAL, SHIPPED, hardest_start, shipped_names, shipped_policy
 from trainers.config import RECOMMENDED, TrainConfig
 from trainers.evaluation import Change, PairedReport, compare_reports, evaluate_policy
@@ -28,7 +28,7 @@ from trainers.recipes import recipe_in
 from trainers.rollout import tasks_of
 from trainers.tracking import PlainProgress, Progress, SilentProgress, make_folder, read_object, write_json
 from trainers.training import run
-from trainers.warmstart import CARD, data_recipe, make_policy, small_policy_settings
+from trainers.warmstart import CARD, data_recipe, make_policy, shipped_recipe, small_policy_settings
 
 Say = Callable[[str], object]
 
@@ -105,10 +105,8 @@ class DemoOptions:
     def shipped(self) -> Path | None:
         """The shipped policy that knows the tasks and from which methods part; None where none does."""
         name = hardest_start(self.env)
-        if self.place == "generated":
-            return shipped_policy(self.env, name)
-        of_data = name.replace(SHIPPED, REAL, 1)
-        return shipped_policy(self.env, of_data) if of_data in shipped_names(self.env) else None
+        name = name if self.place == "generated" else name.replace(SHIPPED, REAL, 1)
+        return shipped_policy(self.env, name) if name in shipped_names(self.env) else None
 
     @property
     def start(self) -> Path:
@@ -244,7 +242,8 @@ def _warm_start(options: DemoOptions, say: Say) -> None:
     if options.policy or options.shipped or (options.start / CARD).exists():
         return
     say(f"Warm-starting a policy by behaviour cloning in {options.place}; once, some half an hour on a core.")
-    make_policy(data_recipe(options.place, options.env), options.start)
+    generated = options.place == "generated"
+    make_policy(shipped_recipe(options.env) if generated else data_recipe(options.place, options.env), options.start)
 
 
 def _evaluations(options: DemoOptions, training: TrainConfig, when: str, progress: Progress) -> dict[str, PairedReport]:
@@ -319,9 +318,8 @@ def _run_both(both: Sequence[DemoOptions], say: Say) -> None:
     """Runs what is not finished, in as many processes as there are cores, at most two."""
     left = [each for each in both if not (each.folder / "summary.json").is_file()]
     logs = {each.method: both[0].folder / "logs" / f"{each.method.replace(':', '_')}.log" for each in left}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with log_relay(logs, say):
-        jobs = run_jobs(_demonstrate, {logs[each.method]: each for each in left}, min(2, cores))
+        jobs = run_jobs(_demonstrate, {logs[each.method]: each for each in left}, min(2, cores()))
         failed = [job.method for job, well in jobs if not well]
     if failed:
         named = ", ".join(str(logs[name]) for name in failed)

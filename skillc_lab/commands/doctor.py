@@ -15,12 +15,13 @@ import gymnasium
 
 import skillc_gym
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.webshop.catalog import cache_folder
-from skillc_gym.errors import SkillCError, missing_extra, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, missing_extra, unknown_name
+from skillc_gym.files import cache_folder
 from skillc_gym.version import __version__
 from skillc_lab.cli.command import Command, say
 from skillc_lab.cli.extras import PURPOSES, checkout, declared_extras, version_of
 from skillc_lab.planning import episode_length
+from skillc_lab.studies import cores
 from trainers.config import TrainConfig
 from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
@@ -136,8 +137,7 @@ def _software() -> Iterator[Finding]:
 
 
 def _machine() -> Iterator[Finding]:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Finding("machine", "processor", "ok", f"{cores} cores, {_memory()}")
+    yield Finding("machine", "processor", "ok", f"{cores()} cores, {_memory()}")
     free = shutil.disk_usage(Path.cwd()).free
     remedy = "free some space, or write runs elsewhere with run=" if free < 2**30 else ""
     yield Finding("machine", "disk", "note" if remedy else "ok", f"{_size(free)} free here", remedy)
@@ -180,9 +180,9 @@ def _engine(name: str) -> str:
 def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
     if spec.warm_start and asked.data is None:
-        generated = {"data": "generated", "generator": _few(spec)}
+        generated = {"data": "generated", "generator": _few(spec), **asked.env_options}
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
-    named = {} if asked.data is None else {"data": asked.data}
+    named = {**({} if asked.data is None else {"data": asked.data}), **asked.env_options}
     which = asked.data or ("real" if spec.warm_start else "")
     title = f"{spec.name}, {which}" if which else spec.name
     needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
@@ -198,9 +198,11 @@ def _few(spec: EnvSpec) -> dict[str, Any]:
 def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:
     env = gymnasium.make(spec.id, **options)
     try:
-        core: Any = env.unwrapped
+        tasks = getattr(env.unwrapped, "task_ids", None)
+        if tasks is None:
+            raise ConfigError(f"{spec.id} has no task_ids, as environments of text tasks have: skillc environments")
         env.reset(seed=0)
-        return f"{spec.id} plays; {len(core.task_ids):,} tasks in its default split"
+        return f"{spec.id} plays; {len(tasks):,} tasks in its split"
     finally:
         env.close()
 
@@ -215,7 +217,7 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
 
 def _caches() -> Iterator[Finding]:
     """Where things are kept between runs."""
-    place = cache_folder()
+    place = cache_folder("webshop")
     built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
     yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
     home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()

@@ -140,8 +140,8 @@ def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> N
     report = catalog.load_report
     say(f"{options.out}: {report}")
     for note in islice(report, SHOWN_NOTES):
-        say(f"  row {note.row} {note.asin}: {note.action}: {note.reason}")
-    if report.skipped + report.mended > SHOWN_NOTES:
+        say(f"  {note}")
+    if sum(1 for _ in report) > SHOWN_NOTES:
         say(f"  ... all of them in {options.out / 'report.jsonl'}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     say(f"sha256 {catalog.sha256}; {time.perf_counter() - began:.1f} s, at most {peak:,.0f} MB of memory")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +14,11 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from skillc_lab.agents.examples import expert_replies
 from skillc_lab.cli.command import Command, complain
 from trainers.tracking import json_line
 
-Expert = Callable[[dict[str, Any]], str]
 CONDITIONS = {"on": (True,), "off": (False,), "both": (True, False)}
 
 
@@ -52,19 +52,17 @@ class MakeDemonstrationsOptions:
     """Seed of the explorer's search."""
 
 
-def expert(env: gymnasium.Env[str, str], info: dict[str, Any], options: MakeDemonstrationsOptions, seed: int) -> Expert:
-    """Whoever plays a task: gives a reply, thought and command, from an info."""
-    searching = Explorer(info["task_type"], info["goal"], seed=seed)
+class Planner:
+    """An expert that knows where everything is, and says how far it is from the end."""
 
-    def explorer(info: dict[str, Any]) -> str:
-        command = searching.act(info["observation"], info["admissible_commands"])
-        return format_reply(command, thought=searching.thought)
+    def __init__(self, env: gymnasium.Env[str, str]) -> None:
+        self._env, self.thought = env, ""
 
-    def planner(info: dict[str, Any]) -> str:
-        plan = shortest_plan(env)
-        return format_reply(plan[0] if plan else "look", thought=f"{len(plan)} steps to go")
-
-    return explorer if options.expert == "explorer" else planner
+    def act(self, observation: str, commands: Sequence[str]) -> str:
+        """The next command of the shortest plan."""
+        plan = shortest_plan(self._env)
+        self.thought = f"{len(plan)} steps to go"
+        return plan[0] if plan else "look"
 
 
 def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any]]:
@@ -75,11 +73,10 @@ def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any
     env = ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat)
     for index, task_id in enumerate(env.unwrapped.task_ids[: options.count]):
         for skill in CONDITIONS[options.skills]:
-            _, info = env.reset(seed=options.seed + index, options={"task_id": task_id, "skill": skill})
-            act, over = expert(env, info, options, options.seed + index), False
-            while not over:
-                *_, terminated, truncated, info = env.step(act(info))
-                over = terminated or truncated
+            _, info = begun = env.reset(seed=options.seed + index, options={"task_id": task_id, "skill": skill})
+            explorer = Explorer(info["task_type"], info["goal"], seed=options.seed + index)
+            for _, outcome in expert_replies(env, begun, explorer if options.expert == "explorer" else Planner(env)):
+                info = outcome[4]
             told = info["messages"]
             named = {"task_id": task_id, "task_type": info["task_type"], "condition": int(skill)}
             messages = told if told[-1]["role"] == "assistant" else told[:-1]

@@ -16,6 +16,7 @@ from pathlib import Path
 from skillc_gym.envs.registry import EnvSpec, env_specs, warm_started_names
 from skillc_lab.cli.command import Command, say
 from trainers.base import PACKAGES, shipped_names, shipped_policy
+from trainers.config import RECOMMENDED
 from trainers.engines import ENGINES
 from trainers.tracking import read_object
 
@@ -29,7 +30,7 @@ class NoOptions:
 
 def methods() -> Iterator[Row]:
     """Names and summaries of the recipes."""
-    from trainers.recipes import ADDITIONS, RECOMMENDED, get_recipe, recipe_names
+    from trainers.recipes import ADDITIONS, get_recipe, recipe_names
 
     for name in recipe_names():
         yield name, get_recipe(name).summary + (" Recommended." if name == RECOMMENDED else "")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
@@ -14,6 +12,8 @@ from skillc_lab.cli.policy import complete_from_policy
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
+
+_MACHINE = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class PlanOptions(Settings):
     """Speed of one GPU in updates, in 10^12 operations per second (skillc gpu-check), to say how long they take."""
     host_memory: Positive | None = None
     """Memory of the machine beside its GPUs in GiB, where every process loads the weights first; any if none."""
-    disk: Positive = 1.0
-    """Speed of the disk in GB per second, to say how long a checkpoint takes."""
+    disk: Positive | None = None
+    """Speed of the disk in GB per second, to say how long a checkpoint takes; the set-up's, or 1."""
     json: bool = False
     """Write JSON."""
 
@@ -65,8 +65,11 @@ def plan(options: PlanOptions) -> int:
     if options.launcher is not None:
         say(str(launcher_file(options.launcher)))
         return 0
-    settings, machine, row_tokens = _asked(options)
-    found = make_plan(TrainConfig(**settings), machine, row_tokens=row_tokens)
+    if not options.policy_and_method.model:
+        raise ConfigError("--model is missing: name a checkpoint, or a set-up (skillc plan --setup list).")
+    settings = _settings(options)
+    machine = Machine(**{name: value for name in _MACHINE if (value := getattr(options, name)) is not None})
+    found = make_plan(TrainConfig(**settings), machine, row_tokens=options.row_tokens)
     if options.json:
         say(json.dumps({**found.to_json(), "command": launch_command(settings, machine)}, indent=2))
     else:
@@ -76,25 +79,21 @@ def plan(options: PlanOptions) -> int:
     return 0 if found.fits else 1
 
 
-def _asked(options: PlanOptions) -> tuple[Mapping[str, Any], Machine, int | None]:
-    """Settings, machine and row length: what was typed, then what the set-up says."""
-    settings = _typed(options)
-    names = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
-    machine = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    if options.setup is None:
-        if not options.policy_and_method.model:
-            raise ConfigError("--model is missing: name a checkpoint, or a set-up (skillc plan --setup list).")
-        return settings, Machine(**machine), options.row_tokens
-    setup = load_setup(options.setup)
-    return {**setup.settings, **settings}, replace(setup.machine, **machine), options.row_tokens or setup.row_tokens
+def _completed(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What was typed, then what the set-up says, then what the policy's folder does."""
+    if given.get("setup") not in (None, "list"):
+        setup = load_setup(given["setup"])
+        machine = {name: getattr(setup.machine, name) for name in _MACHINE}
+        given = {**setup.settings, **machine, "row_tokens": setup.row_tokens, **given}
+    return complete_from_policy(given, learning=True)
 
 
-def _typed(options: PlanOptions) -> dict[str, Any]:
-    """The settings that are not at their defaults."""
-    plain = TrainConfig(model="")
+def _settings(options: PlanOptions) -> dict[str, Any]:
+    """The settings that are not at their defaults, and those that the set-up names."""
+    plain, named = TrainConfig(model=""), load_setup(options.setup).settings if options.setup else {}
     groups = [getattr(options, group.name) for group in fields(Settings)]
     given = {name: value for group in groups for name, value in vars(group).items()}
-    return {name: value for name, value in given.items() if value != getattr(plain, name)}
+    return {name: value for name, value in given.items() if name in named or value != getattr(plain, name)}
 
 
 COMMAND = Command(
@@ -105,5 +104,5 @@ COMMAND = Command(
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),
         *("gradient_checkpointing", "lora_rank"),
     ),
-    complete=partial(complete_from_policy, learning=True),
+    complete=_completed,
 )

@@ -13,8 +13,9 @@ import gymnasium
 import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
-from skillc_gym.envs.warm_start import WarmStart, load_reference
+from skillc_gym.envs.warm_start import WarmStart
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
 
 HELP = """TAB completes commands. Words that begin with ":" are for the player, not for the environment:

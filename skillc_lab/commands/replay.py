@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import tyro
 
-from skillc_gym.episodes import Episode, read_jsonl, to_atif
+from skillc_gym.episodes import Episode, to_atif
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.serve_webshop import serve_site
-from skillc_lab.report import read_object, replay_page, transcripts_of_step
+from skillc_lab.report import object_or_empty, recorded_episodes, replay_page
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ def replay(options: ReplayOptions) -> int:
 
 
 def _write_atif(options: ReplayOptions, folder: Path) -> int:
-    kept = read_object((options.run if options.run.is_dir() else options.run.parent) / "config.json")
-    number = -1
+    number, kept = -1, _config(options)
     for number, episode in enumerate(_episodes(options)):
         name = f"{number:06d}-{'with' if episode.condition else 'without'}.json"
         replace_file(folder / name, [json.dumps(to_atif(episode, kept.get("model"))).encode()])
@@ -63,15 +62,17 @@ def _write_atif(options: ReplayOptions, folder: Path) -> int:
 
 def _episodes(options: ReplayOptions) -> list[Episode]:
     """The recorded episodes."""
-    whole = options.run / "transcripts.jsonl" if options.run.is_dir() else options.run
-    if whole.is_file():
-        return list(read_jsonl(whole))
-    return [episode for episodes in transcripts_of_step(options.run, options.step).values() for episode in episodes]
+    recorded, _ = recorded_episodes(options.run, options.step)
+    return [episode for episodes in recorded.values() for episode in episodes]
+
+
+def _config(options: ReplayOptions) -> dict[str, Any]:
+    return object_or_empty((options.run if options.run.is_dir() else options.run.parent) / "config.json")
 
 
 def _shop(options: ReplayOptions) -> dict[str, Any]:
     """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
-    kept = read_object((options.run if options.run.is_dir() else options.run.parent) / "config.json")
+    kept = _config(options)
     data = options.data or kept.get("data")
     if data is None:
         raise ConfigError(f"{options.run} does not say which shop its episodes were played in; name it with --data.")

@@ -13,7 +13,7 @@ from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say
-from skillc_lab.skills.check import Finding, check_library, diff_libraries, lint_library
+from skillc_lab.skills.check import Flaw, check_library, diff_libraries, lint_library
 from skillc_lab.skills.shown import (
     ShownText,
     check_shown,
@@ -205,7 +205,7 @@ def _unchecked(spec: EnvSpec | None) -> str:
     return f"note: the library: task types without a skill were not checked, since {why}"
 
 
-def _tell(findings: Sequence[Finding], otherwise: str = "Nothing found.") -> int:
+def _tell(findings: Sequence[Flaw], otherwise: str = "Nothing found.") -> int:
     for finding in findings:
         mark = "error" if finding.serious else "note"
         say(f"{mark}: {finding.skill or 'the library'}: {finding.message}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from skillc_lab.studies import (
     Replay,
     check_cell,
     compare,
+    cores,
     draw_record,
     read_record,
     read_run_file,
@@ -119,7 +119,7 @@ def _run(
         complain(f"{len(restore_cells(plan, read_record(options.restore)))} cells taken from {options.restore}")
     # Policies may be older than what plays them: the record names the revision that played.
     require_one_revision(played, allow_changes=options.allow_changes)
-    workers = options.workers or os.cpu_count() or 1
+    workers = options.workers or cores()
     what = f"{len(cells)} cells of {plan.budget:,} generated tokens"
     if options.changed:
         what = f"The policies of {plan.folder}, {options.changed.name}"

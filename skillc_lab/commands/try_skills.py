@@ -14,9 +14,10 @@ from skillc_gym.envs.registry import short_type
 from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines
-from skillc_lab.skills.effect import SkillTest, check_margin
+from skillc_lab.skills.effect import SkillTest
 from skillc_lab.skills.evals import EVALS_FILE, SkillEval, read_evals
 from skillc_lab.skills.workspace import cases_of, next_iteration, write_workspace
+from trainers.base import Share
 from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN
 from trainers.tracking import make_progress
@@ -46,7 +47,7 @@ class SkillTestOptions:
     skills: Annotated[str, tyro.conf.Positional]
     """A library by name or folder, or the folder of one skill."""
     settings: Settings
-    margin: float = MARGIN
+    margin: Share = MARGIN
     """The smallest difference in success that counts, as a share: 0.05 is five points."""
     per_type: int | None = None
     """A fixed panel of so many tasks per type; 8 if neither it nor --tasks is given and the skills bring no evals."""
@@ -62,7 +63,6 @@ class SkillTestOptions:
 
 def try_skills(options: SkillTestOptions) -> int:
     """Runs the command."""
-    check_margin(options.margin)
     config = configured(options.settings, options.base_url).with_(library=options.skills)
     library = load_library(options.skills)
     name = library.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -18,6 +17,7 @@ from skillc_lab.planning import typed_words
 from skillc_lab.studies import (
     ComparisonPlan,
     check_settings,
+    cores,
     cross,
     held_out_split,
     read_grid,
@@ -66,7 +66,7 @@ def run(options: TuneOptions) -> int:
         overrides=overrides,
         title="tuning",
     )
-    ranked = tune(plan, rounds=options.rounds, workers=options.workers or os.cpu_count() or 1, note=complain)
+    ranked = tune(plan, rounds=options.rounds, workers=options.workers or cores(), note=complain)
     if not ranked:
         complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")
         return 130

@@ -9,7 +9,8 @@ from typing import Any
 import gymnasium
 
 from skillc_gym.errors import MissingDataError
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from skillc_lab.agents.examples import expert_replies
 from trainers.config import TrainConfig
 from trainers.rollout import chat_format
 
@@ -45,14 +46,9 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
     wording = chat_format(config)
     env: Any = ChatPrompt(ActionFormat(injected, tail=wording.reply_tail), chat_format=wording)
     try:
-        _, info = env.reset(seed=config.seed, options={"skill": True})
-        expert = spec.warm_start.demonstrator(info, False)
-        counts, over = [_tokens(tokenizer, info["messages"])], False
-        while not over:
-            command = expert.act(info["observation"], info["admissible_commands"])
-            *_, terminated, truncated, info = env.step(format_reply(command, thought=expert.thought))
-            counts.append(_tokens(tokenizer, info["messages"]))
-            over = terminated or truncated
+        _, info = begun = env.reset(seed=config.seed, options={"skill": True})
+        played = expert_replies(env, begun, spec.warm_start.demonstrator(info, False))
+        counts = [_tokens(tokenizer, each["messages"]) for each in (info, *(outcome[4] for _, outcome in played))]
     finally:
         env.close()
     steps = config.max_episode_steps or spec.max_episode_steps or len(counts)

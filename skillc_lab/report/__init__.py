@@ -1,8 +1,8 @@
 """Pictures and pages from the records of a run."""
 
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
-from skillc_lab.report.page import ReportFiles, make_report, replay_page
-from skillc_lab.report.records import RunRecords, Series, moving_mean, read_object, transcripts_of_step
+from skillc_lab.report.page import ReportFiles, make_report, recorded_episodes, replay_page
+from skillc_lab.report.records import RunRecords, object_or_empty, read_run
 from skillc_lab.report.style import (
     SOFT,
     WITH,
@@ -16,8 +16,8 @@ from skillc_lab.report.style import (
     shared_legend,
     start_styles,
     title,
-    type_styles,
 )
+from skillc_lab.report.tables import measures, results, versus_table
 
 __all__ = [
     "SOFT",
@@ -26,22 +26,23 @@ __all__ = [
     "LineStyle",
     "ReportFiles",
     "RunRecords",
-    "Series",
     "canvas",
     "choose_tasks",
     "examples",
     "group_by_task",
     "make_report",
+    "measures",
     "method_styles",
     "method_words",
-    "moving_mean",
+    "object_or_empty",
     "rate_axis",
     "rates_across",
-    "read_object",
+    "read_run",
+    "recorded_episodes",
     "replay_page",
+    "results",
     "shared_legend",
     "start_styles",
     "title",
-    "transcripts_of_step",
-    "type_styles",
+    "versus_table",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode
-from trainers.tracking import short_type
 
 
 class Fold(NamedTuple):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.registry import short_type
 from skillc_lab.report.plots import draw_type, plots_of, type_legend, validated_at
-from skillc_lab.report.records import ComparedRun, RunRecords
+from skillc_lab.report.records import ComparedRun, RunRecords, in_order
 from skillc_lab.report.style import (
     COLUMN,
     WITH,
@@ -24,7 +25,6 @@ from skillc_lab.report.style import (
 )
 from trainers.evaluation import PairedCounts, PairedReport, compare_reports
 from trainers.stats import Interval, wilson
-from trainers.tracking import short_type
 
 _SIDES = ((WITH, "with", -0.19), (WITHOUT, "without", 0.19))
 _Rate = tuple[float, Interval]
@@ -154,8 +154,7 @@ def _draw_arm(axes: Any, y: float, start: _Rate | None, end: _Rate, style: Mappi
 
 
 def _rows(report: PairedReport, order: Sequence[str]) -> list[tuple[str, PairedCounts]]:
-    names = [*(kind for kind in order if kind in report.per_type), *(k for k in report.per_type if k not in order)]
-    return [*((short_type(kind), report.per_type[kind]) for kind in names), ("all", report.overall)]
+    return [*((short_type(kind), report.per_type[kind]) for kind in in_order(report, order)), ("all", report.overall)]
 
 
 def _rate(counts: PairedCounts, key: str) -> _Rate:

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,10 @@ def make_report(
         figures = save_figures(source.run, target, before=first, after=second)
     else:
         figures = save_outcome_figure(second, target, before=first) if second is not None else {}
-    runs = [read_run(Path(each)) for each in (folder, *versus)] if source.run or versus else []
+    runs = []
+    if source.run or versus:
+        own, *others = (read_run(Path(each)) for each in (folder, *versus))
+        runs = [replace(own, before=first, after=second), *others]
     if versus:
         figures["beside"] = save_versus(runs, target / "beside.png")
     page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
@@ -115,7 +118,7 @@ def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | 
         ConfigError: None were kept of this step, a step is asked of what has none, or ``report`` is a link.
     """
     place = Path(path)
-    recorded, usual = _recorded(place, step)
+    recorded, usual = recorded_episodes(place, step)
     sections = [(name, _count(episodes), all_folds(episodes)) for name, episodes in recorded.items()]
     title = place.stem if place.is_file() else place.name or str(place)
     if out is None and place.is_dir():
@@ -123,8 +126,8 @@ def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | 
     return _write(usual if out is None else Path(out), _render("replay.html", title, {"sections": sections}))
 
 
-def _recorded(place: Path, step: int | None) -> tuple[Mapping[str, tuple[Episode, ...]], Path]:
-    """Transcripts by title, and where their page lies by default."""
+def recorded_episodes(place: Path, step: int | None = None) -> tuple[Mapping[str, tuple[Episode, ...]], Path]:
+    """Transcripts by title, and where their page lies by default; errors as of :func:`replay_page`."""
     flat = place if place.is_file() else place / "transcripts.jsonl"
     if (place / "transcripts").is_dir():
         found = transcripts_of_step(place, step)

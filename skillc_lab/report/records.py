@@ -13,8 +13,7 @@ from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport
-from trainers.tracking import iter_records
-from trainers.tracking import read_object as read_bounded_object
+from trainers.tracking import iter_records, read_object
 
 _LARGEST = 1e15
 _MAX_TYPES = 64
@@ -49,7 +48,7 @@ class RunRecords:
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
         records = [record for _, record in iter_records(path) if record is not None and "event" in record]
-        return cls.of(records, current_settings(read_object(Path(folder) / "config.json")))
+        return cls.of(records, current_settings(object_or_empty(Path(folder) / "config.json")))
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> RunRecords:
@@ -146,10 +145,10 @@ class RunRecords:
         return sizes.get(task_type, 0) if task_type else sum(sizes.values())
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def object_or_empty(path: Path) -> dict[str, Any]:
     """A JSON object from a file; empty where there is none, or something else."""
     try:
-        return read_bounded_object(path)
+        return read_object(path)
     except (OSError, ValueError):
         return {}
 
@@ -217,8 +216,8 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
             f"{folder} holds nothing to report on: expected metrics.jsonl or transcripts/ of a training run, or "
             "report.json or transcripts.jsonl of an evaluation"
         )
-    config = current_settings(read_object(folder / "config.json"))
-    return Source(run, first, second, latest, config, read_object(folder / "versions.json"))
+    config = current_settings(object_or_empty(folder / "config.json"))
+    return Source(run, first, second, latest, config, object_or_empty(folder / "versions.json"))
 
 
 def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:
@@ -238,6 +237,11 @@ def read_evaluation(folder: Path, *, required: bool = False) -> Evaluation:
         PairedReport.load(report) if report.is_file() else None,
         tuple(read_jsonl(transcripts)) if transcripts.is_file() else (),
     )
+
+
+def in_order(report: PairedReport, order: Sequence[str]) -> list[str]:
+    """A report's task types, those first that stand in the order."""
+    return [*(kind for kind in order if kind in report.per_type), *(k for k in report.per_type if k not in order)]
 
 
 def transcripts_of_step(folder: Path, step: int | None = None) -> dict[str, tuple[Episode, ...]]:
@@ -288,6 +292,6 @@ def read_run(folder: Path) -> ComparedRun:
     """Reads a run's folder, which must have metrics; evaluations may be missing."""
     run = RunRecords.read(folder)
     before, after = (read_evaluation(folder / when).report for when in ("before", "after"))
-    acted = read_object(folder / "what_acted.json")
+    acted = object_or_empty(folder / "what_acted.json")
     acted = {**acted, "withdraws": run.retires} if acted else {}
     return ComparedRun(str(run.config.get("method", folder.name)), run, before, after, acted)

@@ -13,9 +13,9 @@ from textwrap import wrap
 from typing import Any
 from zlib import crc32
 
+from skillc_gym.envs.registry import short_type
 from skillc_gym.errors import needs_extra
 from skillc_gym.files import replace_file
-from trainers.tracking import short_type
 
 COLUMN = 4.2
 """Width in inches of a figure that a telephone shows legibly."""
@@ -52,6 +52,30 @@ _SPELLING: Mapping[str, str] = {
     **{name: name.upper() for name in ("grpo", "opsd", "sdar", "ppo", "opid", "raft", "rloo", "rlsd", "sd", "jsd")},
     **{"skillc": "SkillC", "gigpo": "GiGPO", "skillrl": "SkillRL", "retroagent": "RetroAgent", "d2skill": "D2Skill"},
     **{"skill0": "Skill0", "skill05": "Skill0.5", "skill1": "Skill1", "evolver": "EvolveR"},
+}
+
+_LOOK: Mapping[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#9aa1ac",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e8ec",
+    "grid.linewidth": 0.7,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "axes.labelcolor": "#3b414a",
+    "lines.markersize": 4,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": 9.5,
+    "savefig.dpi": 180,
+    "figure.facecolor": "white",
 }
 
 
@@ -114,39 +138,6 @@ def _base(label: str) -> str:
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
-    """Applies the look to what is drawn within, and leaves matplotlib's own settings alone."""
-    with needs_extra("matplotlib", "report"):
-        import matplotlib as mpl
-    with mpl.rc_context(
-        {
-            "font.family": "DejaVu Sans",
-            "font.size": 10,
-            "axes.titlesize": 10.5,
-            "axes.titleweight": "bold",
-            "axes.titlelocation": "left",
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.edgecolor": "#9aa1ac",
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "grid.color": "#e6e8ec",
-            "grid.linewidth": 0.7,
-            "xtick.color": SOFT,
-            "ytick.color": SOFT,
-            "axes.labelcolor": "#3b414a",
-            "lines.markersize": 4,
-            "lines.linewidth": 1.6,
-            "legend.frameon": False,
-            "legend.fontsize": 9.5,
-            "savefig.dpi": 180,
-            "figure.facecolor": "white",
-        }
-    ):
-        yield
-
-
-@contextmanager
 def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[Any]:
     """A figure in the project's look, without pyplot, hence without global state; written once the drawing is done.
 
@@ -156,9 +147,10 @@ def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[
         height: In inches.
         said: A headline over all of its plots.
     """
-    with figure_style():
+    with needs_extra("matplotlib", "report"):
+        import matplotlib as mpl
         from matplotlib.figure import Figure
-
+    with mpl.rc_context(dict(_LOOK)):
         figure, picture = Figure(figsize=(width, height), layout="constrained"), BytesIO()
         if said:
             size = 11 if width <= COLUMN else 12.5

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skillc_lab.report.records import ComparedRun
+from skillc_gym.envs.registry import short_type
+from skillc_lab.report.records import ComparedRun, in_order
 from skillc_lab.report.style import method_words
 from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
 from trainers.evaluation import (
@@ -19,7 +20,6 @@ from trainers.evaluation import (
     pass_rates,
 )
 from trainers.stats import Interval
-from trainers.tracking import short_type
 
 _WHY = {"gap": "its own smoothed gap fell below the threshold", "budget": "cut by the budget K(t)"}
 
@@ -79,7 +79,7 @@ def results(before: PairedReport | None, after: PairedReport, order: Sequence[st
     columns.append(("tasks", lambda kind: _counts(after, kind).n))
     for when, report in (("", after),) if before is None else ((", before", before), (", after", after)):
         columns += [(f"{what}{when}", _of(report, show)) for what, show in _MEASURED.items()]
-    kinds = [*(k for k in order if k in after.per_type), *(k for k in after.per_type if k not in order), "overall"]
+    kinds = [*in_order(after, order), "overall"]
     rows: list[Row] = [[show(kind) for _, show in columns] for kind in kinds]
     return Table([name for name, _ in columns], rows, strong=[len(kinds) - 1])
 

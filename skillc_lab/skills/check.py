@@ -17,7 +17,7 @@ _CODE = re.compile(r"\bb0[a-z0-9]{8}\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Flaw:
     """Something to look at: what was found, and what to do."""
 
     skill: str
@@ -27,19 +27,19 @@ class Finding:
     """Whether an agent would be misled or an episode fail."""
 
 
-def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list[Finding]:
+def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list[Flaw]:
     """Finds what would go wrong in episodes: types without a skill, skills for types that do not exist, duplicates.
 
     The environment's types are left unchecked where none are given.
     """
     known = tuple(task_types)
     missing = [
-        Finding("", f"no skill serves the task type {kind}: episodes of it fail", True)
+        Flaw("", f"no skill serves the task type {kind}: episodes of it fail", True)
         for kind in known
         if not library.serves(kind)
     ]
     unknown = [
-        Finding(skill.name, f"serves {kind}, which the environment does not have{_meant(kind, known)}", True)
+        Flaw(skill.name, f"serves {kind}, which the environment does not have{_meant(kind, known)}", True)
         for skill in library.skills
         for kind in skill.task_types
         if known and not skill.is_general and kind not in known
@@ -47,7 +47,7 @@ def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list
     return [*missing, *unknown, *_duplicates(library)]
 
 
-def lint_library(library: SkillLibrary) -> list[Finding]:
+def lint_library(library: SkillLibrary) -> list[Flaw]:
     """Finds what makes a skill worse: it is long, or names things of one task."""
     return [finding for skill in library.skills for finding in _lint(skill)]
 
@@ -69,22 +69,22 @@ def _meant(kind: str, known: Sequence[str]) -> str:
     return f"; did you mean {full[near[0]]}?" if near else ""
 
 
-def _duplicates(library: SkillLibrary) -> list[Finding]:
+def _duplicates(library: SkillLibrary) -> list[Flaw]:
     found = []
     for place, skill in enumerate(library.skills):
         for other in library.skills[place + 1 :]:
             share = difflib.SequenceMatcher(None, skill.text.split(), other.text.split(), autojunk=False).ratio()
             if share >= _ALIKE:
-                found.append(Finding(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
+                found.append(Flaw(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
     return found
 
 
-def _lint(skill: Skill) -> list[Finding]:
+def _lint(skill: Skill) -> list[Flaw]:
     words = len(skill.text.split())
-    found = [Finding(skill.name, f"has {words} words; beyond {_LONG} a prompt grows long", False)] * (words > _LONG)
+    found = [Flaw(skill.name, f"has {words} words; beyond {_LONG} a prompt grows long", False)] * (words > _LONG)
     named = sorted({*_NAMED_THING.findall(skill.text), *_CODE.findall(skill.text)})
     if named:
-        found.append(Finding(skill.name, f"names things of single tasks: {', '.join(named)}", True))
+        found.append(Flaw(skill.name, f"names things of single tasks: {', '.join(named)}", True))
     return found
 
 

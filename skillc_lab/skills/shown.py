@@ -12,7 +12,7 @@ from typing import Literal
 from skill_library import GRADES, SkillLibrary
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
-from skillc_lab.skills.check import Finding
+from skillc_lab.skills.check import Flaw
 from skillc_lab.tables import Table
 
 Standing = Literal["same", "same and more", "changed", "not in it"]
@@ -93,7 +93,7 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
     return "changed" if named else "not in it"
 
 
-def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Finding]:
+def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Flaw]:
     """Finds records that contradict themselves, and texts that are not of the library that should have been read."""
     return [finding for each in shown for finding in [*_contradictions(each), *_departures(each, library)]]
 
@@ -110,20 +110,20 @@ def _prompted(episode: Episode) -> bool:
     return any(episode.skill_text in message.get("content", "") for message in episode.messages)
 
 
-def _contradictions(shown: ShownText) -> list[Finding]:
+def _contradictions(shown: ShownText) -> list[Flaw]:
     found = []
     if shown.text and shown.recorded_sha256 not in ("", shown.sha256):
         message = (
             f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
         )
-        found.append(Finding(_called(shown), message, True))
+        found.append(Flaw(_called(shown), message, True))
     if shown.absent:
         message = f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
-        found.append(Finding(_called(shown), message, True))
+        found.append(Flaw(_called(shown), message, True))
     return found
 
 
-def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Finding]:
+def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Flaw]:
     """What a text has against a library; nothing without the skill, where an agent's notes are no skill of it."""
     if library is None or not shown.condition:
         return []
@@ -131,7 +131,7 @@ def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Finding]
         "changed": f"the library {library.name} has another text for it today",
         "not in it": f"the library {library.name} has no such skill for this task type",
     }.get(standing(shown, library) or "")
-    return [Finding(_called(shown), f"{told}; {shown.episodes} episodes read this one", True)] if told else []
+    return [Flaw(_called(shown), f"{told}; {shown.episodes} episodes read this one", True)] if told else []
 
 
 def _called(shown: ShownText) -> str:

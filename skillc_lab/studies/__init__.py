@@ -11,7 +11,7 @@ from skillc_lab.studies.run_file import check_settings, held_out_split, read_run
 from skillc_lab.studies.significance import area_difference, change, difference, success
 from skillc_lab.studies.table import MethodRow, comparison_table
 from skillc_lab.studies.tuning import cross, read_grid, tune, tuning_table
-from skillc_lab.studies.workers import run_jobs
+from skillc_lab.studies.workers import cores, run_jobs
 
 __all__ = [
     "UNTRAINED",
@@ -32,6 +32,7 @@ __all__ = [
     "check_settings",
     "compare",
     "comparison_table",
+    "cores",
     "cross",
     "difference",
     "draw_curves",

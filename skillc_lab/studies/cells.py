@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from skill_library import load_library
 from skillc_gym.episodes import iter_jsonl
@@ -20,6 +20,8 @@ from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
 from trainers.evaluation import PairedReport, evaluate_policy
 from trainers.tracking import RunFolder, make_folder, provenance, read_object, write_json
 from trainers.training import run, what_acted
+
+Memory = Literal["own", "library"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -43,7 +45,6 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         **_held_out(plan, cell, trained.policy),
         curve=_curve(trained.metrics, folder.transcripts_path),
         usage=_usage(updates, trained.metrics),
-        skills=updates[-1].get("memory", {}) if updates else {},
         acted={**what_acted(trained.metrics), "withdraws": withdraws},
     )
     write_cell(plan, cell, result)
@@ -147,7 +148,9 @@ class Replay:
         done = read_cell(self.trained, cell)
         if done is None:
             return None
-        result = replace(done, **_held_out(plan, cell, self._policy(cell)))
+        # A method's own memory would otherwise be shown in the place of the library that was named.
+        memory: Memory = "own" if plan.config.library == self.trained.config.library else "library"
+        result = replace(done, **_held_out(plan, cell, self._policy(cell), memory))
         write_cell(plan, cell, result)
         return result
 
@@ -160,9 +163,10 @@ class Replay:
         return policy
 
 
-def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path) -> dict[str, Any]:
+def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path, memory: Memory = "own") -> dict[str, Any]:
     """Plays a plan's held-out tasks with a policy: what a cell's result holds of them, and what computed it."""
-    report: PairedReport = evaluate_policy(plan.evaluation(cell, policy), per_type=plan.per_type).paired
+    config = plan.evaluation(cell, policy)
+    report: PairedReport = evaluate_policy(config, per_type=plan.per_type, memory=memory).paired
     outcomes = [
         TaskOutcome(each.task_id, each.task_type, arm.won, other.won, arm.score, other.score)
         for each in report.outcomes

@@ -13,6 +13,10 @@ from skillc_lab.studies.result import CellResult, TaskOutcome
 from trainers.config import TrainConfig, current_settings
 from trainers.tracking import make_folder
 
+_SHARED = "preset_options"
+"""Options of all methods. Older records do not have them, and what was not written down cannot be compared: it is left
+out, and stands in the record that is written then."""
+
 
 class CellCheck(NamedTuple):
     """A cell compared with the same one of a record: whether every outcome is equal, and a sentence on it."""
@@ -79,6 +83,8 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
     A setting that a record does not have came later, and stood at what is its default now.
     """
     was, now = _decisive(record.protocol, cell), _decisive(plan.protocol, cell)
+    if _SHARED not in was:
+        del now[_SHARED]
     before = {**TrainConfig(model="").legacy_json(), **was}
     values = [(name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was}]
     if changed := ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here):

@@ -157,7 +157,7 @@ class ComparisonPlan:
     @property
     def protocol(self) -> dict[str, Any]:
         """What all cells share, as JSON-able values."""
-        apart = (*_PER_PLACE, "preset", "preset_options", "model")
+        apart = (*_PER_PLACE, "preset", "model")
         settings = {name: value for name, value in self.config.legacy_json().items() if name not in apart}
         return {
             "settings": settings,

@@ -114,7 +114,7 @@ def read_record(path: Path) -> ComparisonRecord:
         TranscriptError: It holds something else.
     """
     if not path.is_file():
-        raise MissingDataError(f"There is no record {path}; the same command without --draw makes one")
+        raise MissingDataError(f"There is no record {path}; skillc study RUN_FILE makes one")
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         panels, versions = values["panels"], values["versions_of_cells"]

@@ -69,7 +69,6 @@ class CellResult:
         outcomes: After training, one per task of the panel.
         curve: Validations in the order of training, the one before the first update included.
         usage: What the run cost.
-        skills: For methods with a memory, what it says of itself in the last update.
         versions: What computed it, the revision included.
         acted: What the method's own parts did (:func:`trainers.training.what_acted`), and whether it ``withdraws``
             skills; empty in older records.
@@ -86,7 +85,6 @@ class CellResult:
     outcomes: tuple[TaskOutcome, ...]
     curve: tuple[CurvePoint, ...] = ()
     usage: Usage = field(default_factory=Usage)
-    skills: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     acted: Mapping[str, Any] = field(default_factory=dict)
     actions: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
@@ -120,7 +118,6 @@ class CellResult:
             "outcomes": _columns(self.outcomes),
             "curve": [asdict(point) for point in self.curve],
             "usage": asdict(self.usage),
-            "skills": dict(self.skills),
             "versions": dict(self.versions),
             "acted": dict(self.acted),
             "actions": dict(self.actions),
@@ -132,7 +129,8 @@ class CellResult:
     def from_json(cls, values: Mapping[str, Any]) -> CellResult:
         """Rebuilds a result; a TranscriptError where a field is missing or unknown."""
         try:
-            fields = {key: value for key, value in values.items() if key != "panel"}
+            # Older cells have "skills" too, what a memory said of itself.
+            fields = {key: value for key, value in values.items() if key not in ("panel", "skills")}
             parts = {
                 "outcomes": _outcomes(values["panel"], values["outcomes"]),
                 "curve": tuple(CurvePoint(**entry) for entry in values["curve"]),

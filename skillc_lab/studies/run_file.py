@@ -87,9 +87,16 @@ class RunFile:
     def _crossed(self) -> dict[str, Mapping[str, Any]]:
         """The grid with each method's own overrides, then the settings that stand beside the grid."""
         crossed = cross(self.methods, self.grid)
-        own = {label: {**self.overrides.get(changes["method"], {}), **changes} for label, changes in crossed.items()}
+        own = {label: _merged(self.overrides.get(changes["method"], {}), changes) for label, changes in crossed.items()}
         beside = {label: changes for label, changes in self.overrides.items() if label not in self.methods}
         return {**own, **beside}
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by their current names, the second ones over the first; groups of options add up."""
+    first, second = current_settings(under), current_settings(over)
+    groups = {name for name in first.keys() & second.keys() if isinstance(second[name], Mapping)}
+    return {**first, **second, **{name: {**first[name], **second[name]} for name in groups}}
 
 
 def read_run_file(path: Path, folder: Path) -> ComparisonPlan:

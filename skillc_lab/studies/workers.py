@@ -17,6 +17,11 @@ Job = TypeVar("Job")
 _THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
+def cores() -> int:
+    """How many cores this process may use: what ``workers=0`` asks for."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def run_jobs(work: Callable[[Job], object], jobs: Mapping[Path, Job], workers: int) -> Iterator[tuple[Job, bool]]:
     """Runs jobs in their order, so many at a time, and yields each as it ends, and whether it ended well.
 

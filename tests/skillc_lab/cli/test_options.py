@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
+from skillc_lab.commands.study import StudyOptions
 from trainers.config import Settings, TrainConfig
 from trainers.recipes import get_recipe, recipe_names
 
@@ -86,6 +87,8 @@ def test_an_option_has_two_names_while_it_is_renamed(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.count("called method now") == 1
     assert parse(Renamed, ["preset=a", "preset.x=1"], "toy") == Renamed("a", {"x": 1})
     assert parse(Renamed, ["preset=a"], "toy") == Renamed("a")
+    with pytest.raises(UnknownNameError, match="task-sampling"):
+        parse(StudyOptions, ["own.yaml", "--task-sampling"], "skillc study")
 
 
 def test_a_later_word_wins_and_options_of_a_group_add_up() -> None:

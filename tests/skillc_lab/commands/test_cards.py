@@ -56,7 +56,8 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path: Path, 
     assert "| steps | `40` |" in body
     assert "4 tasks of `valid_seen`" in body
     assert "**Warning:** odd commands" in body
-    assert "| admissible commands, with the skill | 25.0 |" in body
+    assert "| admissible commands, % of turns | 4 | 25.0 |" in body
+    assert "| all | 4 | 100 [" in body
 
 
 def test_a_shipped_policys_card_names_its_weights():

@@ -19,6 +19,7 @@ from skillc_lab.commands.demonstration import DemoOptions, check_same, log_relay
 from trainers.base import shipped_policy
 from trainers.recipes import recipe_in
 from trainers.tracking import SilentProgress
+from trainers.warmstart import shipped_recipe
 
 SMALL = {
     "env_options": {"generator": {"seed": 0, "games_per_type": 4, "size": "small"}},
@@ -116,11 +117,17 @@ def test_the_training_is_that_of_the_train_command(tmp_path: Path) -> None:
         assert (other.share_prefixes, other.engine_options) == (False, {})
 
 
-def test_the_start_knows_the_tasks(tmp_path: Path) -> None:
+def test_the_start_knows_the_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = DemoOptions(out=tmp_path, data="games.tar.xz")
     assert options.start == shipped_policy("alfworld", "shipped-real-hard")
     assert replace(options, env="webshop").start == tmp_path / "warm_start"
     assert replace(options, policy=tmp_path / "mine").start == tmp_path / "mine"
+    coins = DemoOptions(out=tmp_path, env="coins")
+    assert coins.training().model == str(tmp_path / "warm_start"), "none ships"
+    made: list[Any] = []
+    monkeypatch.setattr(demonstration, "make_policy", lambda recipe, place: made.append(recipe))
+    demonstration._warm_start(coins, str)
+    assert made == [shipped_recipe("coins")]
     with pytest.raises(UnknownNameError, match="webshop"):
         DemoOptions(env="webshp").training()
 

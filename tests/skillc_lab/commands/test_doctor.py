@@ -54,6 +54,8 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["env=alfworld", "data=nowhere"], "nowhere"),
         (["env=webshop", "data=nowhere"], "nowhere"),
+        (["env=CartPole-v1"], "no task_ids"),
+        (["env=coins", "data=generated", 'env.generator={"shortest": 0}'], "shortest"),
         (["engine=nope"], "'nope'"),
         (["env=alfworld", "data=generated", "model=./nomodel"], "nomodel"),
         (["engine=vllm"], "skillc-gym[vllm]"),

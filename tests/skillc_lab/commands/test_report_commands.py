@@ -57,11 +57,13 @@ def test_a_step_is_replayed(run: Path, capsys: Any) -> None:
 
 
 def test_episodes_are_written_as_trajectories(run: Path, tmp_path: Path, capsys: Any) -> None:
+    write_jsonl(run / "transcripts.jsonl", EPISODES[:1])
     assert skillc(["replay", str(run), "--step", "10", "--atif", str(tmp_path / "atif")]) == 0
     assert "4 trajectories" in capsys.readouterr().out
     found = [json.loads(file.read_text()) for file in sorted((tmp_path / "atif").glob("*.json"))]
     assert [one["extra"]["condition"] for one in found] == [1, 0, 1, 0]
     assert {one["schema_version"] for one in found} == {"ATIF-v1.7"}
+    assert skillc(["replay", str(run / "transcripts.jsonl"), "--step", "10", "--atif", str(tmp_path / "none")]) == 2
 
 
 @pytest.mark.parametrize("command", ["report", "replay"])

@@ -81,7 +81,7 @@ def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path
         ("--writer openai", "The writer openai needs a language model: --model NAME"),
         ("--writer openai --model m --engine vllm", "--writer openai and --engine vllm name two engines"),
         ("--writer model --engine opneai --model m", "Did you mean 'openai'"),
-        ("--writer nowhere.at_all:ENGINE --model m", "there is no module 'nowhere.at_all'"),
+        ("--writer nowhere.at_all:ENGINE --model m", "No module named 'nowhere'"),
         ("--writer transformers --model shipped", "shipped on the engine transformers says nothing but commands"),
     ],
 )

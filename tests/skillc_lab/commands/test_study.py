@@ -42,7 +42,7 @@ def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys
     out = tmp_path / "out"
     words = ["study", str(run_file), "--out", str(out), "--draw"]
     assert skillc(words) == 2
-    assert "without --draw makes one" in capsys.readouterr().err
+    assert "skillc study RUN_FILE makes one" in capsys.readouterr().err
     out.mkdir()
     results = [cell(method, seed) for method in ("grpo", "ppo") for seed in (0, 1)]
     write_comparison(read_run_file(run_file, out), [cell(UNTRAINED, 0), *results])

@@ -86,7 +86,7 @@ def test_skills_that_hurt_fail_and_those_that_say_nothing_are_neutral(skill, tmp
         ('{"evals": [{"id": 1, "prompt": "Heat it."}]}', (), "--per-type 8"),
         ('{"evals": [{"id": 1, "task_type": "fly"}]}', (), "'fly'"),
         ('{"evals": [{"id": 1, "task_id": "train/none"}]}', (), "The split is 'train'"),
-        ("{}", ("--margin", "5"), "such as 0.05"),
+        ("{}", ("--margin", "5"), "margin"),
         ("{}", ("--per-type", "2", "--tasks", "nowhere"), "not both"),
         ("{}", ("--per-type", "0"), "at least 1"),
     ],

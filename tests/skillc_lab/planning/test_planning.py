@@ -354,6 +354,9 @@ def test_a_setup_is_a_start_that_words_change(capsys: pytest.CaptureFixture[str]
     assert "1 x 32 GiB" in said
     assert "It fits." in said
     assert "vllm_memory=0.2" in said
+    assert skillc(["plan", "--setup", "qwen2.5-0.5b-1x80", "--json", "--no-gradient-checkpointing"]) == 1
+    command = json.loads(capsys.readouterr().out)["command"]
+    assert "gradient_checkpointing=false" in command, "a default that is typed counts too"
     assert skillc(["plan", "--setup", "list"]) == 0
     assert all(name in capsys.readouterr().out for name in setup_names()[:1])
 

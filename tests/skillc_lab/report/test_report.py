@@ -13,18 +13,16 @@ from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import (
     RunRecords,
-    Series,
     choose_tasks,
     examples,
     group_by_task,
     make_report,
     method_styles,
-    moving_mean,
     plots,
     replay_page,
     tables,
 )
-from skillc_lab.report.records import read_run
+from skillc_lab.report.records import Series, moving_mean, read_run
 from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
@@ -65,6 +63,16 @@ def evaluate(folder: Path, step: int) -> None:
     paired = report(step, seed=1)
     paired.save(folder / "report.json")
     write_jsonl(folder / "transcripts.jsonl", paired.episodes)
+
+
+def test_runs_are_compared_by_the_evaluations_that_were_named(tmp_path: Path) -> None:
+    first, other = (write_run(tmp_path / name, steps=10) for name in ("first", "other"))
+    for folder, step in ((first / "after", 10), (other / "after", 10), (tmp_path / "named", 180)):
+        evaluate(folder, step)
+    make_report(first, after=tmp_path / "named", versus=[other])
+    page = outline(first / "report" / "index.html").text
+    rate = f"{100 * PairedReport.load(tmp_path / 'named' / 'report.json').overall.sr_without:.1f}"
+    assert rate in page.split("tokens generated")[1]
 
 
 def test_a_full_report(tmp_path: Path) -> None:

@@ -88,7 +88,6 @@ def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
     library = load_library(write_library(learn_skills(PLAYED, writer), tmp_path / "own"))
     assert library.skills[0].text == "Look around."
     assert library.for_task("look").text == "Look around.\n\nDo it."
-    assert writer.write_lesson(PLAYED[0]).text == "n"
 
 
 def test_no_rule_adds_to_a_writer_that_takes_notes():

@@ -103,6 +103,16 @@ def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
         restore_cells(there, replace(record, protocol={**record.protocol, "settings": gone}))
 
 
+def test_shared_options_are_compared_where_the_record_has_them(tmp_path):
+    text = TEXT.replace("[grpo, ppo]", "[skillc]")
+    record = record_of(plan_of(tmp_path, text))
+    changed = plan_of(tmp_path / "there", f"{text}settings: {{method_options: {{tau_retire: 0.5}}}}")
+    with pytest.raises(ConfigError, match=r"preset_options was .*0\.05.* and is .*0\.5"):
+        restore_cells(changed, record)
+    older = {name: value for name, value in record.protocol["settings"].items() if name != "preset_options"}
+    assert restore_cells(changed, replace(record, protocol={**record.protocol, "settings": older}))
+
+
 def test_overrides_under_their_older_names_are_the_same(tmp_path):
     text = TEXT.replace("[grpo, ppo]", "[mine]") + "overrides: {mine: {method: grpo}}\n"
     plan, there = plan_of(tmp_path, text), plan_of(tmp_path / "there", text)

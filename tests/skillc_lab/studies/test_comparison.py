@@ -215,13 +215,14 @@ def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
     (plan.folder / "own.json").write_text("[]")
     with pytest.raises(TranscriptError, match="no record"):
         record.read_record(plan.folder / "own.json")
-    with pytest.raises(MissingDataError, match="without --draw"):
+    with pytest.raises(MissingDataError, match="skillc study RUN_FILE makes one"):
         record.read_record(tmp_path / "none.json")
 
 
 def test_a_cell_comes_back_from_json():
     own = cell("a", 0, [True, False])
     scored = replace(own, outcomes=(replace(own.outcomes[0], score_with=0.5), own.outcomes[1]), actions={"with": {}})
+    assert CellResult.from_json({**own.to_json(), "skills": {"entries": 1}}) == own, "an older cell"
     for each in (own, scored):
         assert CellResult.from_json(json.loads(json.dumps(each.to_json()))) == each
     with pytest.raises(TranscriptError):

@@ -9,9 +9,11 @@ import pytest
 
 from skill_library import SkillFileError
 from skillc_gym.errors import MissingDataError, UnknownNameError
-from skillc_lab.studies import Changed, Replay, read_record
+from skillc_lab.studies import Changed, Replay, cells, read_record
+from skillc_lab.studies.cells import write_cell
 from skillc_lab.studies.run_file import RunFile
 from tests.skillc_lab.studies.test_compare_run import plan_of
+from tests.skillc_lab.studies_of import cell_of
 
 pytest.importorskip("trl", reason="needs the train extra")
 
@@ -41,6 +43,19 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
         comparison.compare(Changed("train").plan(plan), work=Replay(plan))
     (start,) = read_record(tmp_path / "train" / "comparison_train.json").results
     assert start.method == "untrained", "what could be played is written"
+
+
+@pytest.mark.parametrize(
+    ("changed", "memory"), [({"library": "alfworld:wrong"}, "library"), ({"split": "train"}, "own")]
+)
+def test_a_changed_library_takes_the_place_of_a_methods_own_memory(tmp_path, monkeypatch, changed, memory):
+    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    start, played = plan.jobs[0], []
+    write_cell(plan, start, cell_of(start.place, [True]))
+    monkeypatch.setattr(cells, "evaluate_policy", lambda *_, memory, **__: pytest.exit(played.append(memory)))
+    with pytest.raises(pytest.exit.Exception):
+        Replay(plan)(Changed(**changed).plan(plan), start)
+    assert played == [memory]
 
 
 def test_a_changed_library_is_shown_to_the_policies_alone(tmp_path):

@@ -43,6 +43,13 @@ def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
     assert plan.config.method_options == {"tau_retire": 0.05}
 
 
+def test_a_grid_adds_to_a_methods_own_options(tmp_path):
+    own = "overrides: {skillc: {preset_options: {omega: 0.5, tau_retire: 0.2}}}\ngrid: {method_options.omega: [0.1]}\n"
+    text = TEXT.replace('grpo, "skillc+relabelling:alpha=0"', "skillc")
+    plan = read_run_file(written(tmp_path, text + own), tmp_path)
+    assert plan.training(plan.cells[0]).method_options == {"omega": 0.1, "tau_retire": 0.2}
+
+
 def test_toml_says_the_same(tmp_path):
     text = (
         'methods = ["grpo", "skillc+relabelling:alpha=0"]\nbudget_tokens = 1000\nsteps = 4\nevaluate_every = 2\n'

@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from skillc_lab.studies import run_jobs
+from skillc_lab.studies import cores, run_jobs
 
 
 def work(folder: Path, job: int) -> None:
@@ -22,6 +22,11 @@ def work(folder: Path, job: int) -> None:
 def wait_for_ever(folder: Path, job: int) -> None:
     (folder / f"pid-{job}").write_text(str(os.getpid()))
     time.sleep(600)
+
+
+def test_a_core_that_this_process_may_not_use_counts_for_nothing(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert cores() == 1
 
 
 def test_a_job_that_fails_leaves_its_words_and_lets_the_others_run(tmp_path):
