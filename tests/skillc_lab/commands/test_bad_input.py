@@ -59,7 +59,7 @@ DEMO = [
     ("--model shipped", ["--quick", "skillc train --model"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
-    ("--held-out-split test", ["'test'", "valid_unseen"]),
+    ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),
 ]
@@ -107,7 +107,7 @@ def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str]
     import skillc_lab.commands.demonstration
 
     monkeypatch.setattr(
-        skillc_lab.commands.demonstration, "_evaluate", lambda *_: pytest.fail("an evaluation was started")
+        skillc_lab.commands.demonstration, "_evaluations", lambda *_: pytest.fail("an evaluation was started")
     )
     refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
 
