@@ -45,7 +45,9 @@ JARGON: Mapping[str, str] = {
 }
 """Words that readers stumble over, and what the field says instead."""
 
-_MADE = re.compile(r"<!-- (\w+):start -->.*?<!-- \1:end -->|<!--.*?-->|^---\n.*?\n---$", re.DOTALL | re.MULTILINE)
+_MADE = re.compile(
+    r"<!-- (\w+):start -->.*?<!-- \1:end -->|^<!--\n.*?^<!--/-->$|<!--.*?-->|^---\n.*?\n---$", re.DOTALL | re.MULTILINE
+)
 _INTERVAL = re.compile(r"\[\s*[-+]?[\d.,]+\s*%?\s*(?:,|to)\s*[-+]?[\d.,]+\s*%?\s*\]")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|al)\.")

@@ -23,9 +23,15 @@ nobody 1 2 3 [1, 2]
 | 12 [10, 14] | to the letter |
 
 - One point of 3
-<!-- settings:start -->
+<!-- board:start -->
 many words made
-<!-- settings:end -->
+<!-- board:end -->
+<!--
+{{ settings() }}
+-->
+
+many words more
+<!--/-->
 """
 
 
