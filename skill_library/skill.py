@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
 
 from skill_library.errors import SkillFileError, brief
@@ -47,11 +47,12 @@ def _sha256(text: str) -> str:
 class SkillText:
     """What an agent reads for one task: the general skills and the task's own, joined by empty lines.
 
-    ``name`` joins their names, e.g. ``general+heat``.
+    ``name`` joins their names, e.g. ``general+heat``. A third argument, the hash, is of older code and not read.
     """
 
     name: str
     text: str
+    given_sha256: InitVar[str | None] = None
 
     @property
     def sha256(self) -> str:

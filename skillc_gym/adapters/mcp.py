@@ -6,16 +6,29 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest, tasks_of
-from skillc_gym.errors import SkillCError, needs_extra, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, needs_extra, unknown_name
 from skillc_gym.version import __version__
 
 with needs_extra("mcp", "mcp"):
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
+
+
+class _Kept(NamedTuple):
+    """An episode's environment, which one call uses at a time."""
+
+    env: ChatEnv
+    lock: threading.Lock
+
+    def close(self) -> None:
+        """Ends the episode, once nobody acts in it."""
+        with self.lock:
+            self.env.cut()
+            self.env.close()
 
 
 class EpisodeTools:
@@ -28,14 +41,17 @@ class EpisodeTools:
 
     Raises:
         UnknownNameError: A request names a task that does not exist.
+        ConfigError: ``episodes`` is below 1.
     """
 
     def __init__(
         self, make: Callable[[], ChatEnv], episodes: int = 64, requests: Iterable[EpisodeRequest] = ()
     ) -> None:
+        if episodes < 1:
+            raise ConfigError(f"episodes is at least 1, got {episodes}")
         self._make, self._most = make, episodes
         self._task_ids = tasks_of(make)
-        self._episodes: dict[tuple[str, str], ChatEnv] = {}
+        self._episodes: dict[tuple[str, str], _Kept] = {}
         self._requests = deque(requests)
         for request in self._requests:
             if request.task_id not in self._task_ids:
@@ -89,15 +105,18 @@ class EpisodeTools:
                 env.close()
         # Whoever knows an id acts in its episode, and not every transport has sessions: only its client can know it.
         episode = secrets.token_urlsafe(16)
+        forgotten = None
         with self._lock:
             if len(self._episodes) >= self._most:
-                self._forget_one()
-            self._episodes[_session(ctx), episode] = env
+                forgotten = self._forget_one()
+            self._episodes[_session(ctx), episode] = _Kept(env, threading.Lock())
+        if forgotten is not None:
+            forgotten.close()
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
 
-    def _forget_one(self) -> None:
-        key = next((key for key, env in self._episodes.items() if env.done), next(iter(self._episodes)))
-        self._episodes.pop(key).close()
+    def _forget_one(self) -> _Kept:
+        over = (key for key, kept in self._episodes.items() if kept.env.done)
+        return self._episodes.pop(next(over, next(iter(self._episodes))))
 
     def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
         """Carries out one command in an episode and tells what happens.
@@ -108,15 +127,17 @@ class EpisodeTools:
             command: One of the possible commands, exactly as it is listed.
         """
         with self._lock:
-            env = self._episodes.get((_session(ctx), episode))
-        if env is None:
+            kept = self._episodes.get((_session(ctx), episode))
+        if kept is None:
             raise ToolError(f"There is no episode {episode[:40]!r} under way. Start one with start().")
-        if env.done:
-            return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
-        step = env.step(command)
-        if step.done:
-            env.close()
-        return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
+        with kept.lock:
+            env = kept.env
+            if env.done:
+                return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
+            step = env.step(command)
+            if step.done:
+                env.close()
+            return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
 
 
 def _session(ctx: Context[Any, Any]) -> str:

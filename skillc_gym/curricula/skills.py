@@ -98,9 +98,14 @@ def _checked(name: str, kind: str, value: Any) -> Any:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, str) or not math.isfinite(value):
+    if isinstance(value, str) or math.isnan(value):
         raise ValueError
     return float(value)
+
+
+def _count(value: Any) -> int:
+    """A whole number, also as 180.0, as some files have it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -110,10 +115,10 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 _KINDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    "float": (_number, "a finite number"),
-    "float | None": (_number, "a finite number or None"),
-    "int": (operator.index, "a whole number"),
-    "tuple[int, ...]": (lambda counts: tuple(map(operator.index, counts)), "a list of whole numbers"),
+    "float": (_number, "a number"),
+    "float | None": (_number, "a number or None"),
+    "int": (_count, "a whole number"),
+    "tuple[int, ...]": (lambda counts: tuple(map(_count, counts)), "a list of whole numbers"),
     "tuple[str, ...]": (_names, "a list of names"),
 }
 

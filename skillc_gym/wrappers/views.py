@@ -151,11 +151,16 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Acts; the observation is the history and what is new."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        # A wrapper further in may number the commands.
-        shown = action[: _ROOM_FOR_ACTION - 4] if isinstance(action, str) else info["executed_action"]
+        # A wrapper further in may number the commands; one of a user's may not say which was carried out.
+        shown = action if isinstance(action, str) else info.get("executed_action") or self._command(action)
+        shown = shown[: _ROOM_FOR_ACTION - 4]
         self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation
         return "\n".join([self._first, *self._exchanges, observation]), reward, terminated, truncated, info
+
+    def _command(self, action: Any) -> str:
+        commands: Any = self.env.get_wrapper_attr("commands")
+        return str(commands[int(action)])
 
 
 _ROOM_FOR_ACTION = 4_100

@@ -179,10 +179,12 @@ def _engine(name: str) -> str:
 
 def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
+    options = asked.env_options if asked.env else {}  # of one environment, which others need not know
     if spec.warm_start and asked.data is None:
-        generated = {"data": "generated", "generator": _few(spec), **asked.env_options}
+        generated = {"data": "generated", "generator": _few(spec), **options}
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
-    named = {**({} if asked.data is None else {"data": asked.data}), **asked.env_options}
+        options = {name: value for name, value in options.items() if name != "generator"}  # real ones have none
+    named = {**({} if asked.data is None else {"data": asked.data}), **options}
     which = asked.data or ("real" if spec.warm_start else "")
     title = f"{spec.name}, {which}" if which else spec.name
     needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)

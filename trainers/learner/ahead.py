@@ -12,7 +12,7 @@ import logging
 import signal
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -31,6 +31,7 @@ from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
 
 _FILE = "ahead.pt"
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 1.0
 """Seconds between two looks whether the process is still there."""
 
@@ -98,6 +99,9 @@ class Ahead:
         """Ends the other process, whatever it is doing."""
         if self._process is not None:
             atexit.unregister(self.close)
+            assert self._connection is not None
+            self._connection.close()  # while it waits to be asked, it ends by itself and closes its environments
+            self._process.join(_PATIENCE)
             self._process.kill()
             self._process.join()
             self._process = self._connection = None
@@ -133,20 +137,32 @@ class Ahead:
         self._process = context.Process(
             target=_serve, args=(theirs, self._config, model, self._weights.autocast), daemon=True
         )
-        self._process.start()
+        with _signals_held():
+            self._process.start()
         theirs.close()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Holds the signals that stop a run; a process that is started within holds them until it says what it does."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(connection: Connection, config: TrainConfig, model: torch.nn.Module, autocast: torch.dtype | None) -> None:
     """The other process: plays what it is asked to until nobody asks any more."""
     # Ctrl-C and SIGTERM are for the process that learns, which finishes its update first.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     chat = make_chat(config, load_tokenizer(config))
     trained = TrainerModel(model, chat.eos_ids, config, autocast=autocast)
     engine = engine_spec(config.engine).for_trainer(trained)
     rollouts = make_rollouts(config, token_policy(config, chat, engine))
-    with suppress(EOFError, ConnectionError):
+    with closing(rollouts), suppress(EOFError, ConnectionError):
         while True:
             asked = connection.recv()
             try:

@@ -98,7 +98,8 @@ class Learner:
         self._left_out = left_out
         trajectories = [trajectory for trajectory, _ in played]
         if config.transcripts_every and update % config.transcripts_every == 0 and self.is_main:
-            self.setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in trajectories])
+            written = [*trajectories, *(trajectory for trajectory, _ in left_out)]
+            self.setup.folder.write_transcripts(f"train-{update:06d}", [each.episode for each in written])
         batch = RolloutBatch.from_trajectories(trajectories, config.returns)
         return replace(batch, scores={name: [scores[name] for _, scores in played] for name in names})
 

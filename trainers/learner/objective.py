@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -153,11 +154,12 @@ class Objective:
 
 
 def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objective:
-    """A recipe's losses, with the run's settings where it leaves them open; a ConfigError for one that none reads."""
+    """A recipe's losses, with the run's settings where it leaves them open; a UserWarning for one that none reads."""
     if config.loss_aggregation != "trajectory" and all(loss.acts_on == "rows" for loss in recipe.losses):
-        raise ConfigError(
-            f"loss_aggregation={config.loss_aggregation} weighs an update's own rollouts, and {recipe.name} trains on "
-            "rows made of them, each episode as one; leave it out, and loss_type with it unless it is grpo or gspo."
+        warnings.warn(
+            f"loss_aggregation={config.loss_aggregation} moves nothing: it weighs an update's own rollouts, and "
+            f"{recipe.name} trains on rows made of them, each episode as one.",
+            stacklevel=2,
         )
     losses = [
         loss.configured(clip=config.clip, kl_coef=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)

@@ -149,8 +149,9 @@ class BankMemory(SkillMemory):
         return entry.created == self.update
 
     def evict(self) -> list[str]:
-        """Makes room; returns who went."""
-        return self.bank.keep_best(self.options.bank_capacity, self.worth, protect=self.protects)
+        """Makes room; returns who went. What was written in this update takes nobody's place before the next one."""
+        new = sum(entry.created == self.update for entry in self.bank)
+        return self.bank.keep_best(self.options.bank_capacity + new, self.worth, protect=self.protects)
 
     def describe(self, added: int, evicted: int) -> dict[str, Any]:
         """The bank in figures, with utility and uses of the entries used most."""

@@ -45,8 +45,11 @@ class SkillMemory:
     shared_draws: ClassVar[bool] = True
     """Whether pairs of the two conditions share their draws in training; not where a memory may have nothing to show,
     and a rollout with the skill would be the copy of one without."""
-    shows_library: ClassVar[bool] = False
-    """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
+
+    @property
+    def shows_library(self) -> bool:
+        """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
+        return type(self).choose is SkillMemory.choose
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """Which skill text a skill-injected episode sees; None for the environment's own library.
@@ -80,18 +83,14 @@ class FixedLibrary(Memory):
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """A memory that chooses nothing itself."""
-        return _Fixed()
-
-
-class _Fixed(SkillMemory):
-    shows_library = True
+        return SkillMemory()
 
 
 def skill_selectors(
     memory: SkillMemory, n_plus: Sequence[int], group_size: int, *, training: bool
 ) -> list[list[SkillSelector | None]] | None:
     """Per group and member, of which the first ``n_plus`` see a skill, what chooses it; None for the library's only."""
-    if isinstance(memory, _Fixed):
+    if type(memory).choose is SkillMemory.choose:
         return None
 
     def select(info: Mapping[str, Any], member: int) -> SkillText | None:
@@ -119,7 +118,9 @@ class DistractedLibrary(Memory):
 
 
 class _Distracted(SkillMemory):
-    shows_library = True
+    @property
+    def shows_library(self) -> bool:
+        return True
 
     def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
         library = tools.library

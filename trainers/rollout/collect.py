@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -101,14 +102,16 @@ class GroupRollouts:
             return RolloutLoop(self.policy, plan, self.vector, self.max_parallel, self.on_progress).run()
         except BaseException:
             # Groups whose start was interrupted could not be left out of what is played next.
-            self.close()
+            with suppress(Exception):  # not to hide what went wrong first
+                self.close()
             raise
 
     def close(self) -> None:
         """Closes the environments; they are made again when needed."""
-        for env in self._envs.values():
-            env.close()
-        self._envs.clear()
+        there, self._envs = self._envs, {}
+        with ExitStack() as stack:  # closes them all, also where one cannot be closed
+            for env in there.values():
+                stack.callback(env.close)
 
     def vector(self, groups: int, group_size: int) -> PairedVectorEnv:
         """Environments for so many groups or more: the most that were asked for so far, which serve fewer as well."""

@@ -78,16 +78,14 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
         told = _written({name: given[name] for name in differing})
         made = _written({name: playing[name] for name in differing})
         said.append(f"Warning: {model} was made with {made}, and {told} was given.")
-    data = None if "data" in given or "env" in differing else playing.get("data")
-    gone = data not in (None, "generated") and not Path(data).exists()
-    if gone:
-        said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
     # An environment or data of another kind have their own.
-    dropped = [*(_WORLD if "env" in differing else _TASKS if "data" in differing or gone else ())]
-    dropped += ["data"] if gone else []
+    dropped = [*(_WORLD if "env" in differing else _TASKS if "data" in differing else ())]
     dropped += _ENGINE if "engine" in differing else ()
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
+    if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
+        said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
+        kept["data"] = None
     plain = TrainConfig(model=model).to_json()
     taken = {name: value for name, value in kept.items() if name not in given and value != plain[name]}
     if taken:

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered, require_render_mode
 from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError
@@ -71,9 +74,19 @@ class CoinCollectorEnv(TextTaskEnv):
         """The ids of all tasks, sorted."""
         return self.tasks.ids
 
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Every command that can become admissible, sorted: the same in every maze."""
+        return tuple(sorted((*_MOVES, *_OTHERS)))
+
     def all_commands(self) -> tuple[str, ...]:
         """Every command of any maze, sorted."""
-        return tuple(sorted((*_MOVES, *_OTHERS)))
+        return self.commands
+
+    def action_mask(self) -> NDArray[np.int8]:
+        """Returns which of `commands` are admissible now: int8 of shape (len(commands),)."""
+        admissible = self._commands()
+        return np.array([command in admissible for command in self.commands], dtype=np.int8)
 
     def task_type_of(self, task_id: str) -> str:
         """A task's type: easy, medium or hard."""

@@ -103,9 +103,12 @@ def test_bad_requests_are_refused(kwargs, error):
 def test_a_reset_that_fails_midway_ends_the_episode_before(tmp_path):
     env = ChatEnv("alfworld", library=write_skills(tmp_path, types=["look"], general=False), **MAKE.keywords)
     env.reset(env.task_ids[0])
+    with pytest.raises(UnknownNameError):
+        env.reset("no such task")
+    assert not env.step("look").done, "nothing has changed yet"
     with pytest.raises(SkillFileError):
         env.reset(env.task_ids[1], condition=1)
-    assert env.done
+    assert (env.done, env.episode().truncated) == (True, True)
     with pytest.raises(ResetNeeded):
         env.step("look")
 

@@ -192,7 +192,7 @@ class WebShopBrowserEnv(TextTaskEnv):
             return None
         if name == "search":
             after = self._ask(lambda transport, tab, now: transport.search(tab, now, argument))
-            if after is None:
+            if after is None and self.transport == "served":
                 self._parsed = None  # the site has answered with the page once more, under another number
             return after
         number = parsed.control(argument, last_group=not self.core.fixes.every_group)

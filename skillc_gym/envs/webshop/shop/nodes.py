@@ -41,8 +41,8 @@ BACK, PREV, NEXT, BUY, SEARCH = (
     Node("button", label) for label in ("Back to Search", "< Prev", "Next >", "Buy Now", "Search")
 )
 *_TABS, _ATTRIBUTES = (Node("button", label) for label in SUB_PAGES)
-NAVIGATION = tuple(node.label for node in (BACK, PREV, NEXT, BUY, SEARCH, *_TABS, _ATTRIBUTES))
-"""The labels of all buttons."""
+NAVIGATION = dict.fromkeys(node.label for node in (BACK, PREV, NEXT, BUY, SEARCH, *_TABS, _ATTRIBUTES))
+"""The labels of all buttons, in order; every click asks whether it is one."""
 
 
 def results_nodes(number: int, total: int, listings: Iterable[Listing]) -> list[Node]:

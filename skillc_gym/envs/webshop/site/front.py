@@ -64,7 +64,7 @@ class PageView:
 
 
 class ShopFront:
-    """Shows the pages of an environment's shop, which is used by this front alone; safe to share between threads."""
+    """Shows the pages of an environment's shop, which nobody else may play in; safe to share between threads."""
 
     def __init__(self, core: WebShopEnv) -> None:
         self.core = core

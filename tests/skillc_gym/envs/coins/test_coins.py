@@ -97,7 +97,8 @@ def test_what_is_read():
     seen = env.step(f"go {way}")
     assert seen[0] == f"You are in the {name[1]}. There is an exit to the {back}. A coin lies on the floor."
     assert env.step("inventory")[0] == "You carry nothing."
-    assert set(env.step("look")[4]["admissible_commands"]) <= set(env.all_commands())
+    assert env.action_mask().tolist() == [int(c in env.step("look")[4]["admissible_commands"]) for c in env.commands]
+    assert env.all_commands() == env.commands
     answer = env.step("take coin")
     assert answer[:4] == ("You take the coin. The task is done.", 1.0, True, False)
     assert answer[4]["won"] == 1.0

@@ -174,12 +174,14 @@ def test_bad_options_are_named(options, error, message):
 
 def test_options_without_a_house_are_an_error_and_not_an_endless_search(monkeypatch):
     monkeypatch.setattr(sampling, "_task", lambda *_: None)
+    monkeypatch.setattr(sampling, "MAX_TRIES", 20)
     with pytest.raises(ConfigError, match=r"none of a task 'heat'.*more scenes"):
         generate_game("heat", seed=0)
 
 
 def test_a_split_without_a_house_is_an_error_too(monkeypatch):
     monkeypatch.setattr(games_module, "_hundredth", lambda house: 0)
+    monkeypatch.setattr(games_module, "MAX_TRIES", 20)
     with pytest.raises(ConfigError, match="belongs to the split 'valid_seen'"):
         generate_game("heat", seed=0, split="valid_seen")
 
