@@ -101,9 +101,10 @@ class Recipe:
                 f"{allocation}, {advantage}; take skill_grpo, guarded_imitation, context_distillation, skill0 or "
                 "static_withdrawal, and group_by='text'"
             )
-        guided = isinstance(self.allocation, ByDifficulty) or isinstance(self.advantage, Utilisation)
+        guided = [allocation] * isinstance(self.allocation, ByDifficulty)
+        guided += [advantage] * isinstance(self.advantage, Utilisation)
         if guided and not isinstance(self.memory, GuidedLibrary):
-            return f"{allocation} and {advantage} read which skills memory='guided_library' chose; take method=skill05"
+            return f"{' and '.join(guided)} would act on what memory='guided_library' shows; take method=skill05"
         return ""
 
     @property
