@@ -93,19 +93,24 @@ def test_the_table_of_results_is_the_records():
         wanted += [round(100 * difference.mean), low, high]
         if controls := CONTROLS.get((record, regime.start)):
             wanted += [_percent(_regime(controls, start).row(name)) for name in ("context_distillation", RECOMMENDED)]
+        if imitation := regime.row("context_distillation"):
+            wanted.append(_percent(imitation))
         assert list(map(int, _NUMBER.findall(cells))) == wanted, record
         assert int(seeds) == len(own.seeds)
         assert ("not significant" in cells) == (own.against.verdict != "better"), record
 
 
 def test_the_findings_are_the_records():
-    games = _regime("real_games_confirmation", "")
-    easy = _regime("confirmation", "easier")
+    tuned = _regime("main_houses", "")
+    untuned, easy = (_regime("confirmation", start) for start in ("", "easier"))
     shop = _regime("shop_controls", "")
-    pairs = [(_percent(regime.row(RECOMMENDED)), _percent(regime.rows[0])) for regime in (games, easy)]
+    pairs = [(_percent(regime.row(RECOMMENDED)), _percent(regime.rows[0])) for regime in (tuned, easy)]
     pairs.append((_percent(shop.row("context_distillation")), _percent(shop.row(RECOMMENDED))))
-    found = re.findall(r"(\d+) %(?: on ALFWorld's real games, GRPO at| and|, relabelling at) (\d+) %", README)
+    found = re.findall(r"(\d+) %(?: in the houses, GRPO at| and|, relabelling at) (\d+) %", README)
     assert [tuple(map(int, pair)) for pair in found] == pairs
+    before = re.search(r"untuned.*GRPO\nended at (\d+) % and relabelling at (\d+)", README)
+    assert before is not None
+    assert [*map(int, before.groups())] == [_percent(untuned.rows[0]), _percent(untuned.row(RECOMMENDED))]
 
 
 def test_it_can_be_read_in_a_few_minutes():
