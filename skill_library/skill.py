@@ -47,14 +47,14 @@ def _sha256(text: str) -> str:
 class SkillText:
     """What an agent reads for one task: the general skills and the task's own, joined by empty lines.
 
-    ``name`` joins their names, e.g. ``general+heat``. A third argument, the hash, is of older code and not read.
+    ``name`` joins their names, e.g. ``general+heat``. Older code gives the hash as a third argument; it is not read.
     """
 
     name: str
     text: str
     given_sha256: InitVar[str | None] = None
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Hex digest of the text in UTF-8."""
         return _sha256(self.text)
@@ -119,7 +119,7 @@ class Skill:
         first, *others = self.text.split("\n")
         return "\n".join([first, *(line for line in others if _ESSENTIAL in line.lower())])
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """Hex digest of the text in UTF-8."""
         return _sha256(self.text)

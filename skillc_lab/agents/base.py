@@ -233,10 +233,5 @@ class AgentRunner(RunningAgent):
         return [result.episode for result in played]
 
 
-def note(name: str, text: str) -> SkillText:
-    """A text to be shown."""
-    return SkillText(name, text)
-
-
 def _sha256(values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()

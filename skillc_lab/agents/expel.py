@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import AgentTools, note
+from skillc_lab.agents.base import AgentTools
 from skillc_lab.agents.examples import examples_text
 from skillc_lab.agents.gathering import ActingGatherer, GatheringAgent
 from trainers.base import Count, Natural
@@ -70,7 +70,7 @@ class _ExpeL(ActingGatherer):
         rules = [f"{number}. {text}" for number, text in enumerate(self._rules.texts, 1)]
         texts = ["\n".join(["Rules from earlier tasks:", *rules]) if rules else "", examples_text(self._nearest(info))]
         text = "\n\n".join(filter(None, texts))
-        return note("expel", text) if text else None
+        return SkillText("expel", text) if text else None
 
     def state_dict(self) -> dict[str, Any]:
         strengths = dict(zip(self._rules.texts, self._rules.strengths, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import ActingWriter, AgentTools, WritingAgent, note
+from skillc_lab.agents.base import ActingWriter, AgentTools, WritingAgent
 from trainers.base import Count, Natural
 from trainers.retrieval import nearest, similarity
 from trainers.rollout import panel_of
@@ -40,7 +40,7 @@ class Reflections:
         if not plans:
             return None
         text = "\n\n".join(["Plans from earlier tries at this task:", *plans[-self._shown :]])
-        return note(f"reflection-{len(plans)}", text)
+        return SkillText(f"reflection-{len(plans)}", text)
 
     def state_dict(self) -> dict[str, Any]:
         """The plans by condition and task."""

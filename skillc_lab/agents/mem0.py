@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
-from skillc_lab.agents.base import AgentTools, note
+from skillc_lab.agents.base import AgentTools
 from skillc_lab.agents.gathering import ActingGatherer, GatheringAgent
 from trainers.base import Count, Natural
 from trainers.memory import Entry, SkillBank
@@ -34,7 +34,7 @@ class _Mem0(ActingGatherer):
         query = info.get("goal") or info["task_type"]
         shown = self._nearest(query, [f"{entry.key} {entry.text}" for entry in self._bank], self.options.shown)
         text = "\n".join(["Facts from earlier tasks:", *(f"- {entry.text}" for entry in shown)])
-        return note("+".join(entry.name for entry in shown), text) if shown else None
+        return SkillText("+".join(entry.name for entry in shown), text) if shown else None
 
     def state_dict(self) -> dict[str, Any]:
         return self._bank.state_dict()

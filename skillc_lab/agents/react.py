@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_gym.panels import tasks_by_type
-from skillc_lab.agents.base import ActingAgent, Agent, AgentTools, note
+from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
 from skillc_lab.agents.examples import demonstrated, examples_text
 from trainers.base import Count
 from trainers.rollout import panel_of
@@ -36,7 +36,7 @@ class _ReAct(ActingAgent):
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         shown = self._shown.get(info["task_type"], [])
-        return note("react", examples_text(shown)) if shown else None
+        return SkillText("react", examples_text(shown)) if shown else None
 
     def state_dict(self) -> dict[str, Any]:
         return {"examples": {kind: [episode.to_dict() for episode in shown] for kind, shown in self._shown.items()}}

@@ -20,7 +20,7 @@ AtLeastTwo = Annotated[int, Ge(2)]
 Natural = Annotated[int, Ge(0)]
 NotNegative = Annotated[float, Ge(0)]
 Positive = Annotated[float, Gt(0)]
-# Three parts of a whole, by which ends may be: none but not all, all but not none, or both.
+# From 0 to 1: without the 1, without the 0, with both.
 Share = Annotated[float, Ge(0), Lt(1)]
 Part = Annotated[float, Gt(0), Le(1)]
 Fraction = Annotated[float, Ge(0), Le(1)]

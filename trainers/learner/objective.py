@@ -157,8 +157,8 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
     """A recipe's losses, with the run's settings where it leaves them open; a UserWarning for one that none reads."""
     if config.loss_aggregation != "trajectory" and all(loss.acts_on == "rows" for loss in recipe.losses):
         warnings.warn(
-            f"loss_aggregation={config.loss_aggregation} moves nothing: it weighs an update's own rollouts, and "
-            f"{recipe.name} trains on rows made of them, each episode as one.",
+            f"loss_aggregation={config.loss_aggregation} has no effect: it weighs rollouts, and {recipe.name} trains "
+            "on rows made of them, each episode as one.",
             stacklevel=2,
         )
     losses = [

@@ -73,8 +73,8 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     """A method in an environment, with the curriculum that this implies if it may; the chosen options come last.
 
-    Errors are those of :func:`get_recipe`. An option of a curriculum moves nothing where a method has none, and says so
-    in a UserWarning: runs and studies give several methods the same options.
+    Errors are those of :func:`get_recipe`. An option of a curriculum has no effect where a method has none; a
+    UserWarning says so, and no error, since runs and studies give several methods the same options.
     """
     recipe, spec = get_recipe(name), env_spec(env)
     implied = {} if recipe.curriculum.own_schedule else spec.curriculum
@@ -83,5 +83,5 @@ def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     shared = spec.warm_start.demo.preset_options if spec.warm_start else {}
     idle = [f"{key}={value!r}" for key, value in options.items() if key in unused and value != shared.get(key)]
     if idle:
-        warnings.warn(f"{', '.join(idle)} moves nothing: {name} has no curriculum, as skillc has one.", stacklevel=2)
+        warnings.warn(f"{', '.join(idle)} has no effect: the method {name} has no curriculum.", stacklevel=2)
     return get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})

@@ -97,9 +97,9 @@ class Recipe:
         apart = isinstance(self.advantage, Grpo) and self.advantage.group_by == "text" and not self.allocation.compares
         if isinstance(self.memory, DistractedLibrary) and not apart:
             return (
-                f"distraction wants rollouts that may all see the skill, compared with those of the same text; got "
-                f"{allocation}, {advantage}; take skill_grpo, guarded_imitation, context_distillation, skill0 or "
-                "static_withdrawal, and group_by='text'"
+                f"distraction needs advantages by text (group_by='text') and groups of which every rollout may see the "
+                f"skill; got {allocation} and {advantage}; add it to skill_grpo, guarded_imitation, "
+                "context_distillation, skill0 or static_withdrawal"
             )
         guided = [allocation] * isinstance(self.allocation, ByDifficulty)
         guided += [advantage] * isinstance(self.advantage, Utilisation)

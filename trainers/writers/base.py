@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast, get_args
 
 from skill_library.errors import brief
+from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, SkillCError, unknown_name
 
@@ -111,7 +112,6 @@ def _text(text: Any, longest: int) -> str:
 
 
 Kind = Literal["general", "task", "principle"]
-Message = dict[str, str]
 AnswerChats = Callable[[Sequence[Sequence[Message]]], Sequence[str]]
 """Gives one reply to each of several chats."""
 

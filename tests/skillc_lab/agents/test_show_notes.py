@@ -7,8 +7,8 @@ import hashlib
 import gymnasium
 import pytest
 
+from skill_library import SkillText
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from skillc_lab.agents.base import note
 from skillc_lab.agents.notes import ShowNotes
 
 HOUSES = {"data": "generated", "generator": {"games_per_type": 1, "size": "small"}, "task_types": ["pick"]}
@@ -22,7 +22,7 @@ def make(choose, form="conversation"):
 @pytest.mark.parametrize("form", ["conversation", "window"])
 @pytest.mark.parametrize("skill", [True, False])
 def test_the_note_is_in_the_prompt_and_in_the_record(skill, form):
-    env = make(lambda info: note("mine", f"Mind {info['task_type']}."), form)
+    env = make(lambda info: SkillText("mine", f"Mind {info['task_type']}."), form)
     _, info = env.reset(seed=0, options={"skill": skill})
     for _ in range(2):
         assert info["condition"] == int(skill)
@@ -41,6 +41,6 @@ def test_without_a_note_nothing_changes():
 
 
 def test_every_episode_is_asked_for_anew_by_its_condition():
-    env = make(lambda info: note("on", "Sure.") if info["condition"] else None)
+    env = make(lambda info: SkillText("on", "Sure.") if info["condition"] else None)
     assert env.reset(seed=0, options={"skill": True})[1]["skill"] == "general+pick+on"
     assert env.reset(seed=0, options={"skill": False})[1]["skill"] == ""

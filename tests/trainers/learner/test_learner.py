@@ -101,7 +101,7 @@ def test_what_is_imitated_behind_another_prompt_says_nothing_of_the_engine(confi
 
 @pytest.mark.parametrize("method", ["opid", "raft"])
 def test_an_aggregation_that_no_row_would_follow_is_told(config: TrainConfig, method: str) -> None:
-    with pytest.warns(UserWarning, match="loss_aggregation=token moves nothing"):
+    with pytest.warns(UserWarning, match="loss_aggregation=token has no effect"):
         make_objective(config.with_(loss_type="dapo"), get_recipe(method), 0)
     make_objective(config.with_(loss_type="gspo"), get_recipe(method), 0)
 

@@ -415,7 +415,10 @@ def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
 def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):
     kind = "pick_heat_then_place_in_recep"
     memory = GuidedLibrary().start(tools(tmp_path, "alfworld"))
-    names = lambda training: [ask(memory, kind=kind, member=m, training=training).name for m in range(4)]  # noqa: E731
+
+    def names(training):
+        return [ask(memory, kind=kind, member=m, training=training).name for m in range(4)]
+
     assert names(True) == ["heat"] * 4
     memory.observe(batch_of([episode(won=False, condition=1, kind=kind, skill="heat")]))
     assert names(True) == ["heat", "general+heat"] * 2

@@ -379,7 +379,7 @@ def test_distraction_goes_where_all_may_see_the_skill(name):
     ],
 )
 def test_distraction_is_refused_where_it_would_count_as_the_skill(name, options):
-    with pytest.raises(ConfigError, match=r"distraction wants .*take skill_grpo, guarded_imitation"):
+    with pytest.raises(ConfigError, match=r"distraction needs .*add it to skill_grpo, guarded_imitation"):
         get_recipe(name, **options)
 
 

@@ -49,6 +49,7 @@ _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
 _LARGE, _FEWER = 1 << 15, 4
 """In shops of more products, one page in so many is remembered: what was seen is seldom seen again."""
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
+_BACK, _BUY, _NEXT, _PREV, _SEARCH = (button.label for button in (BACK, BUY, NEXT, PREV, SEARCH))
 _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
 
 
@@ -215,13 +216,13 @@ class Store:
 
     def _click(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
         body = self.body(page)
-        if label == SEARCH.label or label not in body.clickables:
+        if label == _SEARCH or label not in body.clickables:
             return None
         if self.fixes.any_case_asins and page.kind == "results" and label in body.targets and label not in body.buttons:
             return self._open(page, label, body.targets[label])
-        if label == BUY.label:
+        if label == _BUY:
             return page._replace(kind="done") if page.product >= 0 else None
-        if label == BACK.label:
+        if label == _BACK:
             return HOME
         if label in NAVIGATION:
             return self._navigate(page, label, generator)
@@ -229,11 +230,11 @@ class Store:
 
     def _navigate(self, page: Page, label: str, generator: np.random.Generator) -> Page | None:
         kind = self._kind(page)
-        if label in (PREV.label, NEXT.label) and kind == "results":
-            return self._turn(page, page.number + (1 if label == NEXT.label else -1), generator)
-        if label == PREV.label and kind == "item":
+        if label in (_PREV, _NEXT) and kind == "results":
+            return self._turn(page, page.number + (1 if label == _NEXT else -1), generator)
+        if label == _PREV and kind == "item":
             return self._turn(page, page.number, generator)
-        if label == PREV.label and kind == "sub":
+        if label == _PREV and kind == "sub":
             return page._replace(kind="item", sub="")
         if label in _SUBS:
             return page._replace(kind="sub", sub=_SUBS[label]) if page.product >= 0 else None
@@ -277,7 +278,7 @@ class Store:
 def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None = None) -> Body:
     buttons = [node.label for node in found if node.kind == "button"]
     clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
-    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", SEARCH.label))
+    actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
     return Body(page_text(found), clickables, actions, targets or {}, frozenset(buttons))
 
 
