@@ -143,9 +143,7 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         ("alfworld", "half_skill_grpo", {"tau_retire": 0.05, "rho": 0.25}),
         ("webshop", "grpo", {"tau_retire": 0.05}),
     ):
-        with pytest.warns(
-            UserWarning, match=r"(rho=0.25|tau_retire=0.05) has no effect: .* has no curriculum"
-        ):
+        with pytest.warns(UserWarning, match=r"(rho=0.25|tau_retire=0.05) has no effect: .* has no curriculum"):
             assert recipe_in(env, name, options) == get_recipe(name)
     with pytest.raises(UnknownNameError, match="eps"):
         recipe_in("alfworld", "grpo", {"epz": 0.1})
