@@ -32,9 +32,10 @@ from skillc_lab.studies import (
     regimes_of,
     success,
 )
+from skillc_lab.studies.table import BaselineComparison
 from skillc_lab.tables import record_names
 from trainers.config import RECOMMENDED
-from trainers.stats import Difference, holm, t_quantile, wilson
+from trainers.stats import Difference, Verdict, holm, t_quantile, wilson
 
 CLAIMS: Mapping[str, Mapping[str, float]] = {
     "grpo": {"alfworld": 13.0, "webshop": 7.9},
@@ -48,6 +49,7 @@ CLAIMS: Mapping[str, Mapping[str, float]] = {
     "high_init": {"alfworld": 3.5},
 }
 """By how many points SkillC is said to be better than each, by environment."""
+_TURNED: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 def _cells(regime: Regime, *methods: str) -> list[list[CellResult]]:
@@ -77,6 +79,21 @@ def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] 
     }
 
 
+def _as_in_study(judged: dict[str, Any], regime: Regime, method: str, measure: str) -> dict[str, Any]:
+    """The verdicts of the study's own table where it has the pair: one comparison has one verdict, on every page.
+
+    The measure is ``against`` (the end) or ``area_against``, as of :class:`~skillc_lab.studies.MethodRow`.
+    """
+    baseline = regime.rows[0].method
+    for name, found in judged.items():
+        row = regime.row(method if name == baseline else name) if baseline in (name, method) else None
+        own: BaselineComparison | None = getattr(row, measure, None)
+        if own:
+            turned = _TURNED.get(own.verdict, own.verdict) if method == baseline else own.verdict
+            found.update(adjusted_p=own.adjusted_p, verdict=turned)
+    return judged
+
+
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
     """A method beside others: the end without and with the skill, the mean over training; no records are pooled."""
     regimes = [(path, regime) for path in options.records for regime in regimes_of([read_record(path)])]
@@ -98,6 +115,8 @@ def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, A
     played = {name: found for name, found in zip(others, cells, strict=True) if found}
     ends = _judged({name: difference(own, found) for name, found in played.items()})
     areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
+    ends = _as_in_study(ends, regime, method, "against")
+    areas = _as_in_study(areas, regime, method, "area_against")
     shown = _judged({name: difference(own, found, skill=True) for name, found in played.items()})
     with_skill = change(own, _before(regime), skill=True)
     return {
@@ -159,6 +178,7 @@ def _claims(regime: Regime) -> list[dict[str, Any]]:
         if {cell.seed for cell in own} & {cell.seed for cell in cells}:
             found[other] = difference(own, cells)
     judged = _judged(found, {other: each for other, each in found.items() if each.seeds > 1})
+    judged = _as_in_study(judged, regime, "skillc", "against")
     return [
         {
             "first": "skillc",
@@ -175,7 +195,7 @@ def visible(found: Difference, power: float = 0.8) -> float | None:
 
     Before Holm's adjustment; None with one seed, whose noise the comparison does not know.
     """
-    if found.seeds < 2 or not found.error:
+    if found.seeds < 2:
         return None
     return (t_quantile(0.975, found.freedom) + t_quantile(power, found.freedom)) * found.error
 

@@ -21,7 +21,7 @@ MARGIN = 0.05
 class Difference:
     """A method's success after training minus another's, or minus that of the starting point.
 
-    The ``mean`` is over seeds and tasks, ``error`` its standard error (0 where nothing varied) with that ``freedom``.
+    The ``mean`` is over seeds and tasks, ``error`` its standard error with that ``freedom``.
     Student's intervals over the seeds' or the tasks' means alone (what the panel leaves open) are None with one seed;
     ``by_seed`` are the seeds' own differences.
     """
@@ -35,19 +35,19 @@ class Difference:
     by_seed: tuple[float, ...] = ()
 
     @property
-    def interval(self) -> Interval | None:
-        """95 %, of seeds and tasks together; None where nothing varied."""
+    def interval(self) -> Interval:
+        """95 %, of seeds and tasks together."""
         return self._within(0.975)
 
     @property
-    def interval_90(self) -> Interval | None:
+    def interval_90(self) -> Interval:
         """90 % interval, for equivalence."""
         return self._within(0.95)
 
     @property
     def p_value(self) -> float:
-        """Of no difference, two-sided; 1 where nothing varied."""
-        return t_p_value(abs(self.mean) / self.error, self.freedom) if self.error else 1.0
+        """Of no difference, two-sided."""
+        return t_p_value(abs(self.mean) / self.error, self.freedom)
 
     @property
     def seeds_ahead(self) -> int:
@@ -55,14 +55,12 @@ class Difference:
         return sum(value > 0 for value in self.by_seed)
 
     def equivalence_p(self, margin: float = MARGIN) -> float:
-        """Of a difference of at least the margin: the larger of two one-sided tests; 1 where nothing varied."""
-        if not self.error:
-            return 1.0
+        """Of a difference of at least the margin: the larger of two one-sided tests."""
         return self._beyond((margin - abs(self.mean)) / self.error)
 
     def not_lower_p(self, margin: float = MARGIN) -> float:
-        """Of a difference of at least the margin downwards, one-sided; 1 where nothing varied."""
-        return self._beyond((self.mean + margin) / self.error) if self.error else 1.0
+        """Of a difference of at least the margin downwards, one-sided."""
+        return self._beyond((self.mean + margin) / self.error)
 
     def verdict(self, adjusted_p: float, equivalence_p: float | None = None) -> Verdict:
         """What may be said, by p-values after :func:`holm` over the methods of a table; with one seed nothing."""
@@ -91,20 +89,21 @@ class Difference:
         tail = t_p_value(abs(statistic), self.freedom) / 2
         return tail if statistic > 0 else 1.0 - tail
 
-    def _within(self, quantile: float) -> Interval | None:
-        if not self.error:
-            return None
+    def _within(self, quantile: float) -> Interval:
         half = t_quantile(quantile, self.freedom) * self.error
         return Interval(max(-1.0, self.mean - half), min(1.0, self.mean + half))  # two rates differ by no more
 
 
 def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Difference:
-    """The mean difference, with its error, of seeds' pairs of rows: one value per task, in the same order in all."""
+    """The mean difference, with its error, of seeds' pairs of rows: one value per task, in the same order in all.
+
+    Where nothing varied at all, the error is what a single episode that differs would make.
+    """
     table = [[a - b for a, b in zip(own, other, strict=True)] for own, other in pairs]
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)
     if total == 0.0:
-        return Difference(fmean(by_seed), 0.0, 1, len(pairs), by_seed=tuple(by_seed))
+        total, freedom = 1.0 / (len(table) * len(table[0])) ** 2, max(1, len(table) - 1)
     return Difference(
         mean=fmean(by_seed),
         error=math.sqrt(total),

@@ -189,6 +189,14 @@ def test_a_difference_has_intervals_of_both_levels():
     assert found.to_json()["narrow"] == inner.to_json()
 
 
+def test_what_never_varied_is_as_noisy_as_one_episode_that_differs() -> None:
+    same, always = ([([value] * 20, [0.0] * 20)] * 5 for value in (0.0, 1.0))
+    assert mean_difference(same).equivalence_p() < 0.05 < mean_difference(same).p_value
+    assert mean_difference(always).p_value < 0.05
+    assert mean_difference(same).error == pytest.approx(1 / 100)
+    assert mean_difference(same[:2]).equivalence_p(margin=0.01) > 0.05, "forty episodes cannot tell a point"
+
+
 def test_the_detectable_difference_agrees_with_the_formula() -> None:
     # (1.95996 sqrt(0.2) + 0.84162 sqrt(0.2 - 0.01))^2 = 154.6 * 0.1^2
     assert detectable_difference(155, 0.2) == pytest.approx(0.1, abs=5e-4)
