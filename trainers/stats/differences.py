@@ -103,7 +103,7 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)
     if total == 0.0:
-        total, freedom = 1.0 / (len(table) * len(table[0])) ** 2, max(1, len(table) - 1)
+        total, freedom = (len(table) * len(table[0])) ** -2.0, max(1, (len(table) - 1) or len(table[0]) - 1)
     return Difference(
         mean=fmean(by_seed),
         error=math.sqrt(total),
