@@ -11,7 +11,7 @@ from skill_library.errors import brief
 _MAX_CHARACTERS = 16_384
 _MAX_DEPTH = 8
 _MAX_BRACKETS = 256
-_STRING = "tag:yaml.org,2002:str"
+_STRING, _NULL = "tag:yaml.org,2002:str", "tag:yaml.org,2002:null"
 
 
 class FrontMatter:
@@ -49,10 +49,10 @@ class FrontMatter:
         return name in self._fields
 
     def texts(self, name: str, read: Sequence[str]) -> dict[str, str]:
-        """A field's own fields, those asked for and there; ValueError for one that is neither text nor number."""
+        """A field's own fields, those asked for and not null; ValueError for one that is neither text nor number."""
         node = self._fields.get(name)
         entries = _named(node) if isinstance(node, yaml.MappingNode) else {}
-        found = {key: entries[key] for key in read if key in entries}
+        found = {key: entries[key] for key in read if key in entries and entries[key].tag != _NULL}
         for key, value in found.items():
             if not isinstance(value, yaml.ScalarNode):
                 raise ValueError(f"{name}.{key} must be a text, several joined by commas; got {_shown(value)}")

@@ -102,8 +102,8 @@ class ChatFormat:
     def __post_init__(self) -> None:
         if self.form not in ("conversation", "window"):
             raise unknown_name("chat form", self.form, ("conversation", "window"))
-        if not isinstance(self.window, int) or self.window < 0:
-            raise ConfigError(f"ChatFormat.window counts past steps and must be an integer >= 0, got {self.window!r}")
+        for piece in fields(self):
+            _check_kind(piece.name, str(piece.type), getattr(self, piece.name))
         for name, known in _PLACEHOLDERS.items():
             _check_template(name, getattr(self, name), known)
 
@@ -255,6 +255,19 @@ def _history(chat_format: ChatFormat, past: Sequence[PastStep], goal: str) -> st
         )
         for offset, entry in enumerate(past[begin:])
     )
+
+
+def _check_kind(name: str, kind: str, value: object) -> None:
+    if kind == "bool":
+        fits, expected = value in (True, False), "true or false"
+    elif kind == "int":
+        fits, expected = isinstance(value, int) and not isinstance(value, bool) and value >= 0, "an integer >= 0"
+    elif kind.startswith("Mapping"):
+        fits, expected = isinstance(value, Mapping), "a mapping of commands to lists of names"
+    else:
+        fits, expected = isinstance(value, str), "a text"
+    if not fits:
+        raise ConfigError(f"ChatFormat.{name} must be {expected}, got {value!r}")
 
 
 def _check_template(name: str, template: str, known: set[str]) -> None:

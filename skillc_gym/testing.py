@@ -151,12 +151,13 @@ class TextEnvContract:
         for seed in self.seeds:
             _, info = core.reset(seed=seed)
             rng = np.random.default_rng(seed)
-            _, last = self._steps(core, info, rng, self.walk_length // 2)[-1]
+            half = max(1, self.walk_length // 2)
+            _, last = self._steps(core, info, rng, half)[-1]
             if last[2]:
                 last = core.reset(seed=seed)
             state = core.snapshot()
             frozen = pickle.dumps(state)
-            actions = [action for action, _ in self._steps(core, last[-1], rng, self.walk_length // 2)]
+            actions = [action for action, _ in self._steps(core, last[-1], rng, half)]
             played = _replay(core, state, actions)
             _same(played, _replay(core, state, actions), "restored twice")
             _same(played, _replay(core, pickle.loads(frozen), actions), "restored from a pickle")

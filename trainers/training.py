@@ -81,7 +81,7 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "bank_uses": _total(banks, "shown"),
         "entries_added": _total(banks, "added"),
         "distracted_share": _mean([update["distracted_share"] for update in updates if "distracted_share" in update]),
-        "teacher_part": _mean([update["teacher_part"] for update in updates if "teacher_part" in update]),
+        "teacher_part": _mean([update["teacher_part"] or 0.0 for update in updates if "teacher_part" in update]),
         "relabelled_updates": _mean([update["extra_rows"] > 0 for update in updates if "extra_rows" in update]),
         "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,
         "withdrawn_types": withdrawn,

@@ -39,19 +39,20 @@ def read_sections(text: str) -> list[Skill]:
 def to_sections(skills: Iterable[Skill]) -> str:
     """Writes skills as sections: general ones under ``general ...``, others under their type.
 
-    SkillFileError for a text with a line that looks like a section's, and for a skill that serves several types.
+    SkillFileError for a text with a line that looks like a section's, and for a skill that serves several types, or one
+    whose section would be read as general or under another name.
     """
     parts = []
     for skill in skills:
-        if _HEAD.search(skill.text) or len(skill.task_types) > 1:
+        kind = skill.task_types[0]
+        misread = not skill.is_general and (_GENERAL.match(kind) or kind != kind.strip())
+        if _HEAD.search(skill.text) or len(skill.task_types) > 1 or misread:
             raise SkillFileError(
-                f"{skill.name!r} has a line '### ... ###' or several task types, which sections cannot tell; write "
-                "folders instead"
+                f"{skill.name!r} has a line '### ... ###', several task types, or one that begins with 'general', "
+                "'common' or a blank, or ends with one, which sections cannot tell; write folders instead"
             )
         title = (
-            skill.task_types[0]
-            if not skill.is_general
-            else (skill.name if _GENERAL.match(skill.name) else f"general {skill.name}")
+            kind if not skill.is_general else (skill.name if _GENERAL.match(skill.name) else f"general {skill.name}")
         )
         parts.append(f"### {title} ###\n{skill.text}\n")
     return "\n".join(parts)

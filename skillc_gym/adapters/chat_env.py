@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.chat import ChatFormat, Message
+from skillc_gym.envs.base import require_switch, require_whole
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
@@ -175,13 +176,14 @@ class ChatEnv:
 
         Raises:
             UnknownNameError: There is no such task.
-            ConfigError: The skill is asked for where there is no library, ``condition`` is not 0 or 1, or the seed is
-                below 0.
+            ConfigError: The skill is asked for where there is no library, ``condition`` is not 0 or 1, the seed is no
+                whole number from 0 up, or ``group_id`` is none. The episode under way goes on.
         """
         options: dict[str, Any] = {} if task_id is None else {"task_id": task_id}
+        shown, group_id = require_switch("condition", condition), require_whole("group_id", group_id)
         if self._switchable:
-            options["skill"] = condition
-        elif condition:
+            options["skill"] = shown
+        elif shown:
             raise ConfigError(
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
@@ -196,8 +198,7 @@ class ChatEnv:
         return messages
 
     def _seed(self, seed: int | None) -> int:
-        if seed is not None and seed < 0:
-            raise ConfigError(f"A seed is a whole number from 0 up, got {seed}; leave it out for another one each time")
+        seed = None if seed is None else require_whole("seed", seed, 0)
         if seed is not None or self._seeds is None:
             self._seeds = np.random.default_rng(seed)
         return int(self._seeds.integers(1 << 31)) if seed is None else seed

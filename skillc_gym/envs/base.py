@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import copy
+import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import gymnasium
+import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode, require_text
 
-__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered", "require_render_mode", "reset_needed"]
+__all__ = [
+    "Info",
+    "Outcome",
+    "Snapshot",
+    "TextTaskEnv",
+    "rendered",
+    "require_render_mode",
+    "require_switch",
+    "require_whole",
+    "reset_needed",
+]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")
@@ -33,6 +45,24 @@ def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | 
     if mode not in (None, *metadata["render_modes"]):
         raise unknown_name("render mode", mode, metadata["render_modes"], "Leave it out for none.")
     return mode
+
+
+def require_switch(name: str, value: object) -> bool:
+    """Returns True or False, also for 1 and 0; ConfigError for any other value: a text such as 'no' counts as true."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+        return bool(value)
+    raise ConfigError(f"{name} is true or false, got {value!r}")
+
+
+def require_whole(name: str, value: Any, least: int | None = None) -> int:
+    """Returns a whole number, from ``least`` up if that is given; ConfigError for any other value."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or (least is not None and number < least):
+        raise ConfigError(f"{name} is a whole number{'' if least is None else f' from {least} up'}, got {value!r}")
+    return number
 
 
 class Snapshot(NamedTuple):
@@ -74,9 +104,9 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     action_space: Unicode
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remembers the arguments, from which a pickled environment is made again."""
+        """Remembers the arguments, from which a pickled environment is made again, whatever the caller changes."""
         env = super().__new__(cls)
-        env._arguments = (args, kwargs)
+        env._arguments = _containers_copied((args, kwargs))
         return env
 
     # What a subclass gives.
@@ -263,6 +293,12 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 def reset_needed() -> ResetNeeded:
     """The error of what is asked while no task is being played."""
     return ResetNeeded("No task is being played: call reset() first.")
+
+
+def _containers_copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _containers_copied(entry) for key, entry in value.items()}
+    return type(value)(map(_containers_copied, value)) if type(value) in (list, tuple, set) else value
 
 
 def _make_again(

@@ -130,14 +130,20 @@ def register(spec: EnvSpec) -> None:
     """Makes an environment known by its short name and its id, and registers it with Gymnasium; twice is once.
 
     Raises:
-        ConfigError: Another environment has that short name.
+        ConfigError: Another environment has that short name, or that id.
     """
+    there = gymnasium.registry.get(spec.id)
+    if spec.entry_point and there is not None and there.entry_point != spec.entry_point:
+        raise ConfigError(
+            f"Gymnasium makes {there.entry_point!r} under the id {spec.id!r}; give {spec.entry_point!r} another id, or "
+            "leave entry_point out to describe what is registered"
+        )
     known = _registered.setdefault(spec.name, spec)
     if known != spec:
         raise ConfigError(
             f"The environment {known.id} has the short name {spec.name!r} already; name {spec.id} otherwise"
         )
-    if spec.entry_point and spec.id not in gymnasium.registry:
+    if spec.entry_point and there is None:
         gymnasium.register(
             id=spec.id,
             entry_point=spec.entry_point,

@@ -101,7 +101,9 @@ class ResetOptions:
         """The task of each group that is to be reset; None leaves the choice to the group's seed."""
         tasks = self._values("task_ids") or [None] * self.num_groups
         for task_id, reset in zip(tasks, wanted, strict=True):
-            if reset and task_id is not None and known is not None and task_id not in known:
+            if not reset or task_id is None or known is None:
+                continue
+            if not isinstance(task_id, str) or task_id not in known:
                 raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
         return tasks
 
@@ -160,10 +162,14 @@ def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:
         seeds = [members[0] for members in pairs]
     if len(seeds) != num_groups:
         raise ConfigError(f"seed is an integer or one seed per group ({num_groups}), got a list of {len(seeds)}")
-    for value in seeds:
-        if not isinstance(value, _WHOLE) or not 0 <= value < _SEED_BOUND:
-            raise ConfigError(f"A seed is an integer from 0 to 2**64 - 1, got {value!r}")
-    return [int(value) for value in seeds]
+    return [checked_seed(value) for value in seeds]
+
+
+def checked_seed(value: Any) -> int:
+    """Returns a seed of 64 bits; ConfigError for anything else."""
+    if not isinstance(value, _WHOLE) or not 0 <= value < _SEED_BOUND:
+        raise ConfigError(f"A seed is an integer from 0 to 2**64 - 1, got {value!r}")
+    return int(value)
 
 
 def member_actions(actions: Any, held: NDArray[np.bool_]) -> list[tuple[int, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,13 +20,14 @@ from skillc_gym.vector.columns import InfoColumns, info_columns
 from skillc_gym.vector.members import (
     AnyEnv,
     ResetOptions,
+    checked_seed,
     group_seeds,
     member_actions,
     member_maker,
     step_at_once,
     wrapped,
 )
-from skillc_gym.wrappers.skill_injection import SkillInjection
+from skillc_gym.wrappers.skill_injection import PLACES, SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -70,7 +71,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         **env_kwargs: Arguments of the environment.
 
     Raises:
-        ConfigError: Sizes below 1, or an environment that cannot be made again for every member.
+        ConfigError: Sizes below 1, a grade without a library, or an environment that cannot be made again for every
+            member.
 
     Examples:
         >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 4, library="alfworld", data="generated")
@@ -95,6 +97,11 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for name, size in (("num_groups", num_groups), ("group_size", group_size)):
             if not isinstance(size, int) or size < 1:
                 raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
+        if library is None and (skill_grade != "full" or where not in PLACES):
+            raise ConfigError(
+                f"{skill_grade=} and {where=} say how library= is shown, and there is none; pass library=..., or give "
+                "them to the members' own SkillInjection"
+            )
         make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
@@ -288,8 +295,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
     def _draw_seeds(self, seed: Any) -> list[int]:
-        if seed is None or isinstance(seed, (int, np.integer)):
-            super().reset(seed=None if seed is None else int(seed))
+        if not isinstance(seed, Iterable):
+            super().reset(seed=None if seed is None else checked_seed(seed))
             drawn: list[int] = self.np_random.integers(2**31, size=self.num_groups).tolist()
             return drawn
         return group_seeds(seed, self.num_groups, self.group_size)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import GRADES, SkillText, load_library
+from skillc_gym.envs.base import require_switch, reset_needed
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
 from skillc_gym.wrappers.stack import find_wrapper, text_space
@@ -18,7 +18,8 @@ from skillc_gym.wrappers.stack import find_wrapper, text_space
 SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
 """A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 
-_PLACES = ("observation", "info")
+PLACES = ("observation", "info")
+"""Where a skill can stand."""
 _OPTIONS = ("skill", "skill_grade", "skill_text")
 _GAP = "\n\n"
 
@@ -68,8 +69,8 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
             self, library=os.fspath(library), enabled=bool(enabled), where=where, grade=grade
         )
         gymnasium.Wrapper.__init__(self, env)
-        if where not in _PLACES:
-            raise unknown_name("place for skills", where, _PLACES)
+        if where not in PLACES:
+            raise unknown_name("place for skills", where, PLACES)
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
         self.library = load_library(library)
@@ -79,7 +80,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         self.grade = _as_grade(grade)
         space = text_space(env, "observation_space", "SkillInjection")
         self._prefix = ""
-        self._provenance = _off(0)
+        self._provenance: dict[str, Any] | None = _off(0)
         if where == "observation":
             room = self.library.longest + len(_GAP)
             self.observation_space = Unicode(space.max_length + room, min_length=space.min_length)
@@ -91,7 +92,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
 
     @enabled.setter
     def enabled(self, value: bool) -> None:
-        self._enabled = _as_bool(value, "enabled")
+        self._enabled = require_switch("enabled", value)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode.
@@ -104,19 +105,22 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         """
         mine = {key: value for key, value in (options or {}).items() if key in _OPTIONS}
         rest = {key: value for key, value in (options or {}).items() if key not in mine} or None
-        switched_on = _as_bool(mine.get("skill", self._enabled), 'options["skill"]')
-        observation, info = self.env.reset(seed=seed, options=rest if mine else options)
+        switched_on = require_switch('options["skill"]', mine.get("skill", self._enabled))
         grade = _as_grade(mine.get("skill_grade", self.grade))
+        observation, info = self.env.reset(seed=seed, options=rest if mine else options)
+        self._provenance = None  # should no skill fit, the episode before is over all the same
         if switched_on and grade != "none":
-            self._provenance = self._shown(info, mine.get("skill_text"), grade)
+            provenance = self._shown(info, mine.get("skill_text"), grade)
         else:
-            self._provenance = _off(int(switched_on))
-        text = self._provenance["skill_text"] if self.where == "observation" else ""
-        self._prefix = text + _GAP if text else ""
-        return self._prefix + observation, {**info, **self._provenance}
+            provenance = _off(int(switched_on))
+        text = provenance["skill_text"] if self.where == "observation" else ""
+        self._prefix, self._provenance = text + _GAP if text else "", provenance
+        return self._prefix + observation, {**info, **provenance}
 
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
-        """Passes the action on; the skill stays in front of what comes back."""
+        """Passes the action on; the skill stays in front of what comes back. ResetNeeded after a reset that raised."""
+        if self._provenance is None:
+            raise reset_needed()
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._prefix + observation, reward, terminated, truncated, {**info, **self._provenance}
 
@@ -154,9 +158,3 @@ def _as_grade(value: object) -> str:
     if value not in GRADES:
         raise unknown_name("grade of a skill", value, GRADES)
     return str(value)
-
-
-def _as_bool(value: object, name: str) -> bool:
-    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
-        return bool(value)
-    raise ConfigError(f"{name} switches the skill and must be True or False, got {value!r}")

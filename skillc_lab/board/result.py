@@ -269,6 +269,8 @@ def evaluation_result(folder: Path, name: str | None = None, revision: str | Non
         "command": _command(model, settings),
         "transcripts_sha256": _check_transcripts(folder / "transcripts.jsonl", report),
     }
+    if memory := settings.get("memory_sha256"):
+        about |= {"library": "own memory of the policy", "library_sha256": str(memory)}
     result = BoardResult(about, found, report, read_json(folder / "versions.json"))
     return _checked(json.loads(json.dumps(result.to_json())))
 
@@ -290,14 +292,24 @@ def _command(model: str, settings: Mapping[str, Any]) -> str:
     for name, value in settings.items():
         if name in ("model", "data") or name not in defaults or value in (None, defaults[name]):
             continue
-        if isinstance(value, dict):
-            group = name.removesuffix("_options")
-            words += [word for key, each in value.items() for word in (f"--{group}.{key}", json.dumps(each))]
+        option, shared = f"--{name.replace('_', '-')}", _without_places(value)
+        if isinstance(shared, dict) and name.endswith("_options"):
+            group = option.removesuffix("-options")
+            words += [word for key, each in shared.items() for word in (f"{group}.{key}", json.dumps(each))]
         else:
-            each = [value] if not isinstance(value, list) else value
-            said = [json.dumps(one) if isinstance(one, bool) else _place_free(str(one)) for one in each]
-            words += [f"--{name.replace('_', '-')}", *said]
+            each = shared if isinstance(shared, list) else [shared]
+            words += [option, *(one if isinstance(one, str) else json.dumps(one) for one in each)]
+    words += ["--tasks", "TASKS"] * ("tasks_sha256" in settings)
     return shlex.join(words)
+
+
+def _without_places(value: Any) -> Any:
+    """A setting whose texts are all without the folders of the machine."""
+    if isinstance(value, dict):
+        return {key: _without_places(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_places(each) for each in value]
+    return _place_free(value) if isinstance(value, str) else value
 
 
 def _check_transcripts(path: Path, report: PairedReport) -> str:

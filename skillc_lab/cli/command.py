@@ -106,6 +106,6 @@ def require_empty(folder: Path) -> None:
     """Refuses a folder that holds something, and a place where none can be made, with a ConfigError."""
     above = next(place for place in (folder, *folder.parents) if place.exists())
     if not above.is_dir():
-        raise ConfigError(f"{above} is a file; {folder} is not an empty folder; give a new --out, or empty it first.")
+        raise ConfigError(f"{above} is a file; {folder} is not an empty folder; name a new folder, or empty it first.")
     if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder} exists and is not an empty folder; give a new --out, or empty it first.")
+        raise ConfigError(f"{folder} exists and is not an empty folder; name a new folder, or empty it first.")

@@ -43,13 +43,13 @@ class CompareOptions:
 
 
 def run(options: CompareOptions) -> int:
-    """Runs the command; 130 if cells are missing."""
+    """Runs the command; 1 if cells are missing."""
     config = options.settings.config()
     held_out = held_out_split(config.env, options.held_out)
     plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
     cells = compare(plan, workers=options.workers or cores(), note=complain)
     say_table(options.out)
-    return 0 if len(cells) == len(plan.cells) else 130
+    return 0 if len(cells) == len(plan.cells) else 1
 
 
 COMMAND = Command(

@@ -25,6 +25,7 @@ from skillc_lab.studies import cores
 from trainers.config import TrainConfig
 from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
+from trainers.tracking import complete_settings
 
 Status = Literal["ok", "missing", "note"]
 
@@ -46,10 +47,10 @@ class DoctorOptions:
     """Checkpoint whose context limit is compared with the environment's episodes."""
     engine: str | None = None
     """Engine that shall generate."""
-    form: str = TrainConfig.form
-    """Form of the prompts, as in training."""
-    max_context: int = TrainConfig.max_context
-    """Longest row in tokens, as in training."""
+    form: str | None = None
+    """Form of the prompts, as in training; what the policy was made with if none."""
+    max_context: int | None = None
+    """Longest row in tokens, as in training; what the policy was made with if none."""
     json: bool = False
     """Write JSON."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
@@ -99,7 +100,7 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
-        found += [_context(asked, spec) for spec in specs if spec.warm_start]
+        found += [_context(asked, spec) for spec in specs if spec.warm_start or asked.env]
     return found
 
 
@@ -237,16 +238,16 @@ def _context(asked: DoctorOptions, spec: EnvSpec) -> Finding:
     """Whether an episode at its step limit fits the model and ``max_context``."""
     name = f"{asked.model} in {spec.name}"
     try:
-        settings = {name: getattr(asked, name) for name in ("data", "form", "max_context", "env_options")}
-        config = TrainConfig(model=str(asked.model), env=spec.id, **settings)
-        limit, length = context_limit(config), episode_length(config, load_tokenizer(config))
+        config = _played(asked, spec)
+        limit = context_limit(config)
+        length = episode_length(config, load_tokenizer(config)) if spec.warm_start else None
     except SkillCError as error:
         return Finding("model", name, "missing", str(error), asked=True)
+    takes = f"the model takes {'any number' if limit is None else f'{limit:,}'}, max_context is {config.max_context:,}"
+    if length is None:
+        return Finding("model", name, "note", f"no expert plays here, so no episode is measured; {takes}")
     room = config.max_context if limit is None else min(limit, config.max_context)
-    said = (
-        f"an episode of {length.steps} steps takes about {length.longest:,} tokens in {config.form} form; the model "
-        f"takes {'any number' if limit is None else f'{limit:,}'}, max_context is {config.max_context:,}"
-    )
+    said = f"an episode of {length.steps} steps takes about {length.longest:,} tokens in {config.form} form; {takes}"
     if length.longest <= room:
         return Finding("model", name, "ok", said)
     longer = f" (a model with a longer context than {limit:,} too)" if limit and length.longest > limit else ""
@@ -255,6 +256,14 @@ def _context(asked: DoctorOptions, spec: EnvSpec) -> Finding:
         "with form=window:5"
     )
     return Finding("model", name, "note", said, remedy)
+
+
+def _played(asked: DoctorOptions, spec: EnvSpec) -> TrainConfig:
+    """What the model would be played with: what is asked for, then what its folder says."""
+    named = {name: getattr(asked, name) for name in ("data", "form", "max_context")}
+    given = {name: value for name, value in named.items() if value is not None}
+    given |= {"model": str(asked.model), "env": spec.name, "env_options": asked.env_options}
+    return TrainConfig(**complete_settings(given, learning=False)[0])
 
 
 COMMAND = Command(DoctorOptions, doctor)

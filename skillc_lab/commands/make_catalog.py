@@ -84,6 +84,10 @@ class MakeCatalogOptions:
         files, size = self.files, self.generated.generate
         if sum(given is not None for given in (files.source, files.products, size)) != 1:
             raise ConfigError("Name one of --source FOLDER, --products FILE and --generate N.")
+        if files.products is None and (files.attributes or files.human_goals):
+            raise ConfigError("--attributes and --human-goals go with --products only.")
+        if size is not None and (files.num_products is not None or files.accept_truncated):
+            raise ConfigError("--num-products and --accept-truncated go with --source or --products only.")
         return files.rows() if size is None else GeneratedSource(size, self.generated.seed)
 
 

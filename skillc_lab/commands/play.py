@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +46,8 @@ class Game:
     shows_skill: bool = False
     """Whether the skill stands before each task."""
     info: dict[str, Any] = field(default_factory=dict)
+    _task_id: str | None = None
+    _seed: int = 0
     _commands: list[str] = field(default_factory=list)
     _over: bool = False
 
@@ -55,13 +58,16 @@ class Game:
 
     def start(self, task_id: str | None = None, seed: int | None = None) -> None:
         """Begins a task."""
-        observation = self._reset(task_id, seed)
+        self._task_id, self._seed = task_id, secrets.randbelow(2**31) if seed is None else seed
+        observation = self._reset()
         if self.shows_skill:
             self.tell(f"{self._skill()}\n")
         self.tell(f"[{self.info['task_id']}]\n{observation}")
 
-    def _reset(self, task_id: str | None, seed: int | None = None) -> str:
-        observation, self.info = self.env.reset(seed=seed, options={"task_id": task_id} if task_id else None)
+    def _reset(self) -> str:
+        """The task from its start; the seed decides the task, and what else is drawn."""
+        named = {"task_id": self._task_id} if self._task_id else None
+        observation, self.info = self.env.reset(seed=self._seed, options=named)
         self._commands, self._over = [], False
         return observation
 
@@ -96,7 +102,7 @@ class Game:
             return
         count = min(int(words[0]) if words and words[0].isdigit() else 1, len(self._commands))
         kept = self._commands[: len(self._commands) - count]
-        observation = self._reset(self.info["task_id"])
+        observation = self._reset()
         for command in kept:
             observation, _ = self._step(command)
         self.tell(f"Took back {count}.\n{observation}")
@@ -111,7 +117,7 @@ class Game:
             "view": lambda: self.tell(str(self.env.render()).split("\n\n", 1)[0]),
             "skill": self._toggle_skill,
             "plan": self._plan,
-            "new": self.start,
+            "new": lambda: self.start(seed=self._seed + 1),
             "undo": lambda: self.undo(rest),
         }
         actions.get(name, lambda: self.tell(HELP))()
@@ -128,13 +134,13 @@ class Game:
 
     def _shown(self, start: WarmStart) -> list[str]:
         """Commands of the environment's expert from the start of the task; the player's own stay as they are."""
-        played, task_id = list(self._commands), self.info["task_id"]
-        observation = self._reset(task_id)
+        played = list(self._commands)
+        observation = self._reset()
         expert, over = start.demonstrator(self.info, False), False
         while not over:
             observation, over = self._step(expert.act(observation, self.possible))
         found = list(self._commands)
-        self._reset(task_id)
+        self._reset()
         for command in played:
             self._step(command)
         return found

@@ -12,7 +12,7 @@ import tyro
 from skillc_gym.episodes import Episode, to_atif
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
-from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.command import Command, require_empty, say
 from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report import object_or_empty, recorded_episodes, replay_page
 
@@ -53,6 +53,7 @@ def replay(options: ReplayOptions) -> int:
 
 
 def _write_atif(options: ReplayOptions, folder: Path) -> int:
+    require_empty(folder)
     number, kept = -1, _config(options)
     for number, episode in enumerate(_episodes(options)):
         name = f"{number:06d}-{'with' if episode.condition else 'without'}.json"

@@ -77,7 +77,7 @@ class StudyOptions:
 
 
 def study(options: StudyOptions) -> int:
-    """Runs the command; 130 if cells are missing, 1 if one differs from the record that it is checked against."""
+    """Runs the command; 1 if cells are missing, or differ from the record that they are checked against."""
     folder = options.out or Path("runs/studies") / options.run_file.stem
     if options.workers < 0:
         raise ConfigError(f"workers must be at least 1, or 0 for one per core, got {options.workers}")
@@ -94,9 +94,7 @@ def study(options: StudyOptions) -> int:
     checks = [check_cell(cell, record) for cell in done] if record is not None else []
     for check in checks:
         say(str(check))
-    if len(done) < len(cells):
-        return 130
-    return 0 if all(check.equal for check in checks) else 1
+    return 0 if len(done) == len(cells) and all(check.equal for check in checks) else 1
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
@@ -115,10 +113,11 @@ def _run(
 ) -> list[CellResult]:
     """Trains what is missing of a plan, or plays it otherwise with the policies of the cells that are done."""
     require_clean(allow_changes=options.allow_changes)
-    if options.restore is not None:
-        complain(f"{len(restore_cells(plan, read_record(options.restore)))} cells taken from {options.restore}")
+    record = None if options.restore is None else read_record(options.restore)
     # Policies may be older than what plays them: the record names the revision that played.
-    require_one_revision(played, allow_changes=options.allow_changes)
+    require_one_revision(played, None if options.changed else record, allow_changes=options.allow_changes)
+    if record is not None:
+        complain(f"{len(restore_cells(plan, record))} cells taken from {options.restore}")
     workers = options.workers or cores()
     what = f"{len(cells)} cells of {plan.budget:,} generated tokens"
     if options.changed:

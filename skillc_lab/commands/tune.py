@@ -51,7 +51,7 @@ class TuneOptions(CompareOptions):
 
 
 def run(options: TuneOptions) -> int:
-    """Runs the command; 130 if runs are missing."""
+    """Runs the command; 1 if runs are missing."""
     config = options.settings.config()
     overrides = cross(options.methods, read_grid(options.grid_options))
     for label, changes in overrides.items():
@@ -69,7 +69,7 @@ def run(options: TuneOptions) -> int:
     ranked = tune(plan, rounds=options.rounds, workers=options.workers or cores(), note=complain)
     if not ranked:
         complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")
-        return 130
+        return 1
     write_json(options.out / "tuning.json", {"ranked": [{**asdict(found), "score": found.score} for found in ranked]})
     say(tuning_table(ranked).text())
     for method in dict.fromkeys(found.method for found in ranked):

@@ -87,7 +87,7 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
         "seconds": time.perf_counter() - began,
         "updates": len(records),
         "loss_finite": all(record["loss"] is not None and math.isfinite(record["loss"]) for record in records),
-        **{name: record[name] for record in records[-1:] for name in ("engine_kl",) if name in record},
+        **{name: record[name] for record in records[-1:] for name in ("engine_kl",) if record.get(name) is not None},
     }
 
 

@@ -143,9 +143,9 @@ def host_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, work: W
 def checkpoint_bytes(config: TrainConfig, shape: ModelShape, work: Workload) -> float:
     """A checkpoint on the disk: what is trained with its optimiser's state, and whole models that move beside it."""
     trained, kind, moments = _trained(config, shape, work)
-    moving = work.average + bool(config.reference_sync_every)
+    moving = 4 * work.average + work.weight * bool(config.reference_sync_every)  # averages are kept in float32
     weights = kind * trained if config.lora_rank else work.weight * shape.parameters
-    return weights + moments * trained + moving * work.weight * shape.parameters
+    return weights + moments * trained + moving * shape.parameters
 
 
 def _trained(config: TrainConfig, shape: ModelShape, work: Workload) -> tuple[int, int, int]:
@@ -172,7 +172,7 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
     if work.reference and not config.lora_rank:
         yield Part("reference", weight * shape.parameters / shards, note=f"the KL penalty's model{spread}")
     if work.average:
-        yield Part("average", weight * shape.parameters, note="the teacher's weights, whole")
+        yield Part("average", 4 * shape.parameters, note="the teacher's weights, whole, in float32")
     if config.precision == "bfloat16_copy":
         yield Part("copies", 4 * shape.parameters, note="the weights in bfloat16, to play and to learn with")
     elif machine.sharding == "fsdp2" and shards > 1 and config.engine in IN_PROCESS:

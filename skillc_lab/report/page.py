@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,8 +29,10 @@ from skillc_lab.report.tables import (
     measures,
     results,
     retirements,
+    shared_words,
     versus_table,
 )
+from trainers.evaluation import compare_reports
 from trainers.tracking import playing_settings
 
 
@@ -62,11 +65,13 @@ def make_report(
 
     Raises:
         MissingDataError: There is nothing to report on, or a named evaluation is not there.
-        ConfigError: ``<folder>/report`` is a link, and no other place was named.
+        ConfigError: ``<folder>/report`` is a link, and no other place was named; or evaluations are of other tasks.
     """
     source = read_source(Path(folder), before=before, after=after)
     target = _own_folder(Path(folder)) if out is None else Path(out)
     first, second = source.before.report, source.after.report
+    if first is not None and second is not None:
+        compare_reports(first, second, skill=False)  # refuses other panels before anything is drawn
     if source.run is not None:
         figures = save_figures(source.run, target, before=first, after=second)
     else:
@@ -74,11 +79,19 @@ def make_report(
     runs = []
     if source.run or versus:
         own, *others = (read_run(Path(each)) for each in (folder, *versus))
-        runs = [replace(own, before=first, after=second), *others]
+        runs = _distinct([replace(own, before=first, after=second), *others], [folder, *versus])
     if versus:
         figures["beside"] = save_versus(runs, target / "beside.png")
     page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
     return ReportFiles(page, figures)
+
+
+def _distinct(runs: Sequence[ComparedRun], folders: Sequence[str | Path]) -> list[ComparedRun]:
+    """The runs; those of one method are told apart by number and folder, as variants of it."""
+    counts = Counter(each.name for each in runs)
+    pairs = enumerate(zip(runs, folders, strict=True), 1)
+    names = [f"{each.name}.{i}-{Path(folder).absolute().name}" for i, (each, folder) in pairs]
+    return [replace(each, name=n) if counts[each.name] > 1 else each for each, n in zip(runs, names, strict=True)]
 
 
 def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun] = ()) -> str:
@@ -86,7 +99,8 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     run, before, after = source.run, source.before.report, source.after.report
     config = source.config if run else playing_settings(source.config)
     values: dict[str, Any] = {"config": config, "versions": source.versions}
-    method = method_words(str(source.config["method"])) if run and "method" in source.config else ""
+    own = runs[0].name if runs else str(source.config.get("method"))
+    method = method_words(own) if run and "method" in source.config else ""
     if after is not None:
         values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
@@ -95,6 +109,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     if run is not None:
         values["retirements"], values["said"] = retirements(run.retirements), said_of(run)
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
+    values["shared"] = shared_words(runs)
     values["acted"] = acted_table(runs)
     values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}
     return _render("report.html", title, values)

@@ -23,11 +23,11 @@ _OUTCOMES: Mapping[str, tuple[Mapping[str, Any], str, str]] = {
     "without_success": (WITHOUT, "-", "without, solved"),
     "without_failure": (WITHOUT, ":", "without, failed"),
 }
-_COUNTED: Mapping[str, Sequence[str]] = {
-    "failed rollouts were reinforced": ["failed_with_positive_advantage"],
-    "training episodes were cut by the context": ["cut_by_context_with", "cut_by_context_without"],
+_COUNTED: Mapping[str, str] = {
+    "failed rollouts were reinforced": "failed_with_positive_advantage",
+    "training episodes were cut by the context": "cut_by_context",
 }
-"""Shares of an update's rollouts, as a sentence has them; of several, the largest counts."""
+"""Shares of an update's rollouts, as a sentence has them."""
 
 
 def plots_of(run: RunRecords) -> dict[str, tuple[Draw, float]]:
@@ -53,9 +53,12 @@ def said_of(run: RunRecords) -> list[str]:
         (share,) = shares
         whom = {0.0: "No training rollout sees", 1.0: "Every training rollout sees"}
         said.append(whom.get(share, f"{100 * share:.0f} % of each type's training rollouts see") + " the skill.")
-    for what, keys in _COUNTED.items():
-        values = [value for key in keys for value in run.overall(key).values]
-        most = f"At most {100 * max(values):.0f} % of an update's {what}." if values else ""
+    for what, key in _COUNTED.items():
+        whole = run.overall(key).values
+        # Older runs recorded the conditions alone.
+        arms = [value for arm in ("with", "without") for value in run.overall(f"{key}_{arm}").values]
+        of = "an update's" if whole else "one condition's"
+        most = f"At most {100 * max(whole or arms):.0f} % of {of} {what}." if whole or arms else ""
         said.append(most or f"It was not recorded how many {what}.")
     return said
 

@@ -221,6 +221,19 @@ def versus_table(runs: Sequence[ComparedRun]) -> Table:
     return Table([column.name for column in RUN_COLUMNS], rows, strong=strong)
 
 
+def shared_words(runs: Sequence[ComparedRun]) -> str:
+    """What compared runs have in common besides the tasks, which are compared one by one, and in what they differ."""
+    known: dict[str, list[Any]] = {
+        "start": [each.run.config.get("model") for each in runs],
+        "seed": [each.run.config.get("seed") for each in runs],
+        "number of updates": [each.run.last_step for each in runs],
+    }
+    counts = {name: len(set(map(str, values))) for name, values in known.items() if None not in values}
+    same = ", ".join(["tasks", *(name for name, count in counts.items() if count == 1)])
+    other = ", ".join(name for name, count in counts.items() if count > 1)
+    return f"The same in all runs: {same}." + (f" Not the same: {other}." if other else "")
+
+
 def _cell(figure: str, interval: Interval) -> Cell:
     return Cell(figure, _range(interval))
 

@@ -12,7 +12,9 @@ from skillc_gym.envs.registry import short_type
 
 _ALIKE = 0.9
 _LONG = 400
-_NAMED_THING = re.compile(r"\b[a-z]+ (?:[2-9]|[1-9]\d+)\b")
+_COUNTED = "step|steps|least|most|than|to|of|in|after|about|only|or|and|the|first|last"
+"""Words before a number that counts, and names nothing."""
+_NAMED_THING = re.compile(rf"\b(?!(?:{_COUNTED}) )[a-z]+ (?:[2-9]|[1-9]\d+)\b")
 _CODE = re.compile(r"\bb0[a-z0-9]{8}\b", re.IGNORECASE)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from skill_library import load_library
 from skillc_gym.episodes import iter_jsonl
-from skillc_gym.errors import CheckpointError, MissingDataError, unknown_name
+from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.studies.declared import now
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
@@ -123,9 +123,7 @@ class Changed:
 
     def plan(self, trained: ComparisonPlan) -> ComparisonPlan:
         """The plan of the same cells played so, in a folder and a record of its own; split and library must exist."""
-        config, splits = trained.config, trained.config.env_spec.splits
-        if self.split is not None and splits and self.split not in splits:
-            raise unknown_name("split", self.split, splits)
+        config = trained.config
         if self.library is not None:
             load_library(self.library)
             config = config.with_(library=self.library)

@@ -20,6 +20,7 @@ UNTRAINED = "untrained"
 
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
+_OF_CELLS = frozenset({"run", "resume", "seed"})
 
 
 def typed(text: str) -> Any:
@@ -106,14 +107,28 @@ class ComparisonPlan:
             raise ConfigError(f"A comparison needs seeds, each once; got {list(self.seeds)}")
         if self.config.budget_tokens is None:
             raise ConfigError("A comparison needs a budget of generated tokens per run, such as --budget-tokens 500000")
-        strangers = sorted(set(self.overrides) - set(self.methods))
-        if strangers:
-            raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
+        self._check_held_out()
+        self._check_overrides()
         for cell in self.cells:
             config = self.training(cell)
             recipe_in(config.env, config.method, config.method_options)
         if len({cell.name for cell in self.jobs}) < len(self.jobs):
             raise ConfigError("Two cells would have one file name; give the starting points plainer names")
+
+    def _check_held_out(self) -> None:
+        splits = self.config.env_spec.splits
+        if splits and self.held_out not in splits:
+            raise unknown_name("split of the held-out tasks", self.held_out, splits)
+        if self.per_type is not None and self.per_type < 1:
+            raise ConfigError(f"Held-out tasks per type must be at least 1, or none for all; got {self.per_type}")
+
+    def _check_overrides(self) -> None:
+        strangers = sorted(set(self.overrides) - set(self.methods))
+        if strangers:
+            raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
+        for label, changes in self.overrides.items():
+            if taken := sorted(_OF_CELLS.intersection(current_settings(changes))):
+                raise ConfigError(f"{label} overrides {', '.join(taken)}, which the comparison sets; leave it out")
 
     @property
     def models(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from skillc_lab.studies.cells import begun_cells, read_cell, run_cell
 from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
-from skillc_lab.studies.record import write_comparison
+from skillc_lab.studies.record import ComparisonRecord, write_comparison
 from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.workers import run_jobs
 from trainers.tracking import make_folder, one_revision, provenance, read_object
@@ -63,11 +63,18 @@ def compare(
     return [done[cell] for cell in meant if cell.trained and cell in done]
 
 
-def require_one_revision(plan: ComparisonPlan, *, allow_changes: bool = False) -> None:
-    """Refuses to go on with what another revision, or one with changes, began; the message names them."""
+def require_one_revision(
+    plan: ComparisonPlan, record: ComparisonRecord | None = None, *, allow_changes: bool = False
+) -> None:
+    """Refuses to go on with what another revision, or one with changes, began; the message names them.
+
+    What is missing counts as it stands in a ``record``, which it is going to be restored from.
+    """
+    recorded = {} if record is None else record.found
     files = [plan.folder / "runs" / cell.name / "versions.json" for cell in plan.cells]
     begun = [read_object(path).get("git") for path in files if path.is_file()]
-    done = [found.versions.get("git") for cell in plan.jobs if (found := read_cell(plan, cell))]
+    results = [read_cell(plan, cell) or recorded.get(cell.place) for cell in plan.jobs]
+    done = [result.versions.get("git") for result in results if result]
     try:
         one_revision([provenance()["git"], *begun, *done], allow_changes=allow_changes)
     except ConfigError as error:

@@ -15,6 +15,7 @@ from skillc_lab.studies.plan import ComparisonPlan, typed
 from skillc_lab.studies.result import CellResult, area_under_curve
 from skillc_lab.studies.run import compare
 from skillc_lab.tables import Row, Table
+from trainers.config import TrainConfig
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TunedSetting:
 def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, Any]]:
     """All combinations of a grid for every method: overrides of a plan, by label.
 
-    Methods may have additions; options belong into the grid, as ``method_options.tau_retire``.
+    Methods may have additions; options belong into the grid, as ``method.tau_retire``.
 
     Raises:
         ConfigError: Nothing to combine, or a setting without values.
@@ -131,8 +132,9 @@ def _nested(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for name, value in values:
         group, dot, option = name.partition(".")
+        options = f"{group.removesuffix('_options')}_options"
         if dot:
-            changes.setdefault(group, {})[option] = value
+            changes.setdefault(options if options in TrainConfig.__dataclass_fields__ else group, {})[option] = value
         else:
             changes[name] = value
     return changes

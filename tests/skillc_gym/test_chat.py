@@ -74,6 +74,10 @@ def test_forms():
         ({"past": "{"}, "not a template"),
         ({"commands": "{}"}, "ChatFormat.commands"),
         ({"window": -1}, "integer >= 0"),
+        ({"longest": True}, "ChatFormat.longest must be an integer >= 0, got True"),
+        ({"show_admissible": "no"}, "ChatFormat.show_admissible must be true or false, got 'no'"),
+        ({"role": None}, "ChatFormat.role must be a text"),
+        ({"listed_as": ["look"]}, "ChatFormat.listed_as must be a mapping"),
     ],
 )
 def test_bad_pieces_are_named(pieces, complaint):

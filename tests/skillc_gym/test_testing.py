@@ -146,6 +146,13 @@ def test_the_kit_closes_what_it_makes():
     assert opened == []
 
 
+def test_walks_may_be_of_one_step():
+    class Short(TestToy):
+        walk_length = 1
+
+    check_text_env(ToyEnv, Short)
+
+
 def test_the_failing_check_is_named():
     with pytest.raises(AssertionError, match="test_infos_hold_the_keys: info lacks 'goal'"):
         check_text_env(NoGoal)

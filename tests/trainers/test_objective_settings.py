@@ -83,11 +83,20 @@ def test_each_moves_a_run(config: TrainConfig, tmp_path: Path, changes: dict[str
     assert timeless(plain.metrics) != timeless(moved.metrics)
 
 
-def test_episodes_that_were_truncated_teach_nothing(config: TrainConfig) -> None:
-    config = config.with_(env_options={"turns": 3}, max_episode_steps=1, kl_coef=0.5, method="grpo")
+@pytest.mark.parametrize("method", ["grpo", "grpo+entropy", "opsd"])
+def test_episodes_that_were_truncated_teach_nothing(config: TrainConfig, method: str) -> None:
+    config = config.with_(env_options={"turns": 3}, max_episode_steps=1, kl_coef=0.5, method=method)
     (update,) = [record for record in run(config.with_(steps=1, mask_truncated="all")).metrics if "grad_norm" in record]
     assert update["grad_norm"] == 0
     assert update["loss"] == 0
+    assert update["entropy"] is None
+
+
+def test_a_critic_learns_from_episodes_that_were_truncated(config: TrainConfig) -> None:
+    config = config.with_(env_options={"turns": 3}, max_episode_steps=1, kl_coef=0.5, method="ppo")
+    (update,) = [record for record in run(config.with_(steps=1, mask_truncated="all")).metrics if "losses" in record]
+    assert update["losses"]["policy"] == 0
+    assert update["losses"]["value"] > 0
 
 
 def test_a_reference_that_follows_is_the_policy_and_resumes_exactly(config: TrainConfig, tmp_path: Path) -> None:

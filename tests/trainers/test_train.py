@@ -125,6 +125,11 @@ def test_records_that_do_not_say_what_acted_give_none() -> None:
     assert set(older.values()) == {None}
 
 
+def test_a_teacher_without_tokens_added_nothing() -> None:
+    records = [{"event": "train", "step": step, "teacher_part": part} for step, part in ((1, 0.5), (2, None))]
+    assert what_acted(records)["teacher_part"] == 0.25
+
+
 def test_a_model_that_is_not_there_is_said_before_the_data_are_opened(tmp_path: Path) -> None:
     (tmp_path / "run/policy").mkdir(parents=True)
     for model, words in (("shiped", "skillc starts"), (str(tmp_path / "run"), "its policy is")):
@@ -151,6 +156,7 @@ def test_the_toy_is_learned(toy_folder: Path, tmp_path: Path, preset: str) -> No
         {"loss_aggregation": "token", "kl_coef": 0.0},
         {"stream_norms_every": 1},
         {"schedule": "cosine", "warmup_steps": 1},
+        {"precision": "bfloat16", "method": "ppo"},
     ],
     ids=lambda changes: next(iter(changes)),
 )

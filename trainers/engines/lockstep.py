@@ -18,6 +18,11 @@ from trainers.engines.types import Answer, Engine, Generation, Request, Streamin
 
 T = TypeVar("T")
 _FAILED = "The engine that all training processes share failed"
+NO_WRITER = (
+    "The training processes share one vLLM and can only play whole collections in step; a policy that writes skills "
+    "needs vllm_mode=colocate with vllm_tensor_parallel=1."
+)
+"""Why one process alone cannot ask a :class:`LockstepEngine`."""
 
 
 class ProcessExchange:
@@ -79,10 +84,7 @@ class LockstepEngine(StreamingEngine):
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Refused with a ConfigError: one process alone cannot ask."""
-        raise ConfigError(
-            "The training processes share one vLLM and can only play whole collections in step; a policy that writes "
-            "skills needs vllm_mode=colocate with vllm_tensor_parallel=1."
-        )
+        raise ConfigError(NO_WRITER)
 
     def reset(self) -> None:
         """Takes in the present weights, on all processes."""

@@ -81,7 +81,10 @@ class TextPlayer:
 
     def __init__(self, config: TrainConfig, engine: TextEngine, folder: Path | None) -> None:
         self._config, self._engine = config, engine
-        self._journal = None if folder is None else Journal(folder / "journal.jsonl", decisive_settings(config))
+        wrappers = config.to_json()["env_wrappers"]
+        # Left out where there are none, so that journals of older versions go on.
+        header = {**decisive_settings(config), **({"env_wrappers": wrappers} if wrappers else {})}
+        self._journal = None if folder is None else Journal(folder / "journal.jsonl", header)
         self._policies: list[tuple[TextPolicy, bool]] = []
         self._chats: list[ServerChat] = []
 
@@ -143,6 +146,11 @@ def policy_player(
         raise ConfigError(
             f"{config.model} keeps skills of its own, which engine={config.engine!r} cannot show; name an engine that "
             "answers in tokens, or --memory library for the environment's skills"
+        )
+    if config.eval_sampling.truncates:
+        raise ConfigError(
+            f"top_p={config.top_p}, top_k={config.top_k} and min_p={config.min_p} do not reach an engine that answers "
+            "in words; leave them at their defaults, and send a server its own: engine.body='{\"top_p\": 0.9}'."
         )
     return TextPlayer(config, answers, folder)
 

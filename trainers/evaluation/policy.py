@@ -22,7 +22,7 @@ from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent, TrialReport
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
-from trainers.evaluation.player import decisive_settings, policy_memory, policy_player
+from trainers.evaluation.player import MEMORY_FILE, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.opening import open_env, panel_of, tasks_of
 from trainers.tracking.files import read_object, sha256_of_file, write_json
@@ -60,7 +60,6 @@ class PolicyReport:
         ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
         """
         make_folder(folder)
-        self.paired.save(folder / "report.json")
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
@@ -76,6 +75,8 @@ class PolicyReport:
         if self.greedy is not None:
             greedy = PolicyReport(self.greedy, self.config.with_(eval_greedy=True), agent=self.agent)
             greedy.save_all(folder / "greedy")
+        # A folder with a report is taken for a whole evaluation.
+        self.paired.save(folder / "report.json")
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,9 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
         weights.update(bytes.fromhex(sha256_of_file(path)))
     more = {name: values[name] for name in _ALSO_DECISIVE}
     found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
+    memory = Path(config.model_path) / MEMORY_FILE
+    if asked["memory"] == "own" and memory.is_file():
+        found["memory_sha256"] = sha256_of_file(memory)
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain
 

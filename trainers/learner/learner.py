@@ -126,7 +126,8 @@ class Learner:
             "seed": derive_seed(config.seed, Purpose.PLAY, update, *([again] if again else [])),
             "sampling": config.sampling,
             "skills": skill_selectors(self.memory, n_plus, config.group_size, training=True),
-            "shared_draws": self.memory.shared_draws,
+            # Where nothing is shown, rollouts of both conditions with shared draws would be copies of each other.
+            "shared_draws": self.memory.shared_draws and config.skill_grade != "none",
         }
 
     def play_ahead(self, update: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,11 +27,15 @@ class Objective:
     """Sums a recipe's losses over a micro-batch, and collects what they log until the update is over.
 
     The losses have the run's settings in them; ``pad_id`` fills up, and sampling is exact where the engine's
-    log-probabilities are the trainer's own. ``wants`` is what a forward pass with gradient must give.
+    log-probabilities are the trainer's own. ``wants`` is what a forward pass with gradient must give; ``scored`` are
+    the figures of whole trajectories that the advantage scheme reads.
     """
 
-    def __init__(self, losses: Sequence[Loss], pad_id: int, *, exact_sampling: bool) -> None:
+    def __init__(
+        self, losses: Sequence[Loss], pad_id: int, *, exact_sampling: bool, scored: Collection[str] = ()
+    ) -> None:
         self.losses = tuple(losses)
+        self.scored = frozenset(scored)
         self.pad_id = pad_id
         self.exact_sampling = exact_sampling
         self.inputs = frozenset(name for loss in losses for name in loss.inputs)
@@ -47,7 +51,7 @@ class Objective:
     def needs_reference(self) -> bool:
         """Whether anybody asks for the weights that training began with."""
         by_teacher = any(loss.teacher is not None and loss.teacher.weights == "reference" for loss in self.losses)
-        return by_teacher or "ref_logprobs" in self.inputs
+        return by_teacher or "ref_logprobs" in self.inputs | self.scored
 
     @property
     def average_decay(self) -> float | None:
@@ -100,17 +104,21 @@ class Objective:
     def take_log(self, backend: Backend, steps: int = 1) -> dict[str, Any]:
         """The figures of all micro-batches and processes since the last time, of so many optimiser steps.
 
-        Losses are sums over a step, and means over the steps; the others are means per token.
+        Losses are sums over a step, and means over the steps; the others are means per token that they are of, None
+        without any, those of one name over the tokens of all its losses.
         """
         names = list(self._sums[0])
         stacked = torch.stack([torch.stack([sums[name] for name in names]) for sums in self._sums])
         totals = dict(zip(names, backend.all_reduce_sum(stacked.sum(0)).tolist(), strict=True))
         self._sums = []
-        log = {"loss": totals["loss"] / steps, "entropy": totals["entropy"] / max(totals["tokens"], 1)}
+        means = {"entropy": (totals["entropy"], totals["tokens"])}
         for name, total in totals.items():
             loss, _, figure = name.partition(".")
             if figure and figure not in ("tokens", "value"):
-                log[figure] = total / max(totals[f"{loss}.tokens"], 1)
+                before, tokens = means.get(figure, (0.0, 0.0))
+                means[figure] = before + total, tokens + totals[f"{loss}.tokens"]
+        log: dict[str, Any] = {"loss": totals["loss"] / steps}
+        log |= {name: total / tokens if tokens else None for name, (total, tokens) in means.items()}
         if len(self.losses) > 1:
             log["losses"] = {loss.name: totals[f"{loss.name}.value"] / steps for loss in self.losses}
         return log
@@ -166,7 +174,7 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
         for loss in recipe.losses
     ]
     exact = engine_spec(config.engine).exact_logprobs and not config.rollouts_ahead
-    return Objective(losses, pad_id, exact_sampling=exact)
+    return Objective(losses, pad_id, exact_sampling=exact, scored=recipe.advantage.inputs)
 
 
 def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -13,6 +13,7 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Returns, Trajectory
 from trainers.config import TrainConfig
+from trainers.losses import ClippedPolicyGradient
 from trainers.memory import FixedLibrary
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import TaskSplit, sample_tasks
@@ -47,9 +48,21 @@ def other_tasks(split: TaskSplit, config: TrainConfig, had: Sequence[str], count
 
 def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
     """Refuses (ConfigError) to leave groups out where a method learns from those without differences, too."""
+    if not config.redraw_groups:
+        return
+    if config.group_size < 2:
+        raise ConfigError(
+            "redraw_groups leaves out groups whose rollouts are all alike, and with group_size=1 every one is; take a "
+            "group_size of at least 2, or redraw_groups=0."
+        )
     learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
-    if config.redraw_groups and (learns or not isinstance(recipe.memory, FixedLibrary)):
+    if learns or not isinstance(recipe.memory, FixedLibrary):
         raise ConfigError(
             f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
             "rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
+        )
+    if not any(loss.needs_advantages or isinstance(loss, ClippedPolicyGradient) for loss in recipe.losses):
+        raise ConfigError(
+            f"redraw_groups leaves groups out by their returns, and {recipe.name} has no loss that reads these; take "
+            "grpo or one like it, or redraw_groups=0."
         )

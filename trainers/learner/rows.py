@@ -88,6 +88,8 @@ class RowAssembler:
         total, tokens = (int(count) for count in backend.all_reduce_sum(counts))
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
         acting = {i: {name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers}
+        # A critic does not teach the policy what to say: it learns from cut episodes, too.
+        taught = [loss for loss in self.objective.losses if not loss.heads or loss is self.objective.policy_loss]
         return make_training_rows(
             trajectories,
             own.share(advantages.values),
@@ -96,7 +98,9 @@ class RowAssembler:
             total=total,
             tokens=tokens,
             longest=self.config.longest_trajectory,
-            factors=[self._unless_cut(acting[i], each) for i, each in zip(own.numbers, trajectories, strict=True)],
+            factors=[
+                self._unless_cut(acting[i], each, taught) for i, each in zip(own.numbers, trajectories, strict=True)
+            ],
             targets={name: own.share(values) for name, values in advantages.targets.items()},
         )
 
@@ -133,12 +137,16 @@ class RowAssembler:
         """A row maker's row: the policy gradient leaves out cut trajectories here, too."""
         if row.trajectory < 0:
             return row
-        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory]))
-
-    def _unless_cut(self, weights: Mapping[str, float], trajectory: Trajectory) -> dict[str, float]:
         policy = self.objective.policy_loss
-        cut = policy is not None and is_masked(trajectory, self.config.mask_truncated)
-        return {name: 0.0 if cut and policy and name == policy.name else value for name, value in weights.items()}
+        left_out = [policy] if policy else []
+        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory], left_out))
+
+    def _unless_cut(
+        self, weights: Mapping[str, float], trajectory: Trajectory, losses: Sequence[Loss]
+    ) -> dict[str, float]:
+        """Weights in losses, 0 in some of these where the trajectory is masked."""
+        left_out = {loss.name for loss in losses} if is_masked(trajectory, self.config.mask_truncated) else set()
+        return {name: 0.0 if name in left_out else value for name, value in weights.items()}
 
     def _with_teachers(self, row: TrainingRow) -> TrainingRow:
         missing = [

@@ -11,8 +11,10 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
+from skillc_gym.errors import ConfigError
 from trainers.advantages import RolloutBatch
 from trainers.config import TrainConfig
+from trainers.engines.lockstep import NO_WRITER, LockstepEngine
 from trainers.engines.random import Purpose, derive_seed
 from trainers.engines.types import Engine
 from trainers.learner.ahead import WeightsCopy
@@ -135,12 +137,15 @@ class Backend(Protocol):
 class SharedMemory:
     """A recipe's memory that all processes have alike: what one has learned, all know.
 
-    The run's rollouts show from now on what the memory chooses, in validations without exploring.
+    The run's rollouts show from now on what the memory chooses, in validations without exploring. A ConfigError where
+    the policy is to write, and cannot be asked by one process.
     """
 
     def __init__(self, options: Memory, setup: Setup) -> None:
         policy = setup.rollouts.policy
         assert isinstance(policy, TokenPolicy), "models are trained on tokens"
+        if isinstance(policy.engine, LockstepEngine) and getattr(options, "writer", "") == "policy":
+            raise ConfigError(NO_WRITER)
         limits = {"max_tokens": policy.max_reply_tokens, "max_context": policy.max_context}
         seed = derive_seed(setup.config.seed, Purpose.WRITE)
         self._writer = EngineChat(policy.engine, policy.chat, seed=seed, fresh=True, **limits)

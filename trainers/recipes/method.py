@@ -175,7 +175,10 @@ def _mean_by_type(values: Mapping[str, float], type_of: Mapping[str, str]) -> di
 def _diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[str, Any]:
     """What the advantages really did (method, section 3); JSON-able, None where there is nothing to average."""
     with_, won, types = batch.condition, batch.success, np.asarray(batch.task_type)
-    tasks = sorted(Counter(batch.type_of.values()).items())
+    # A task may have several groups; columns alone do not tell them apart.
+    numbers = [each.group for each in batch.trajectories] or [0] * len(batch.task)
+    groups = set(zip(batch.task_type, batch.task, numbers, strict=True))
+    counts = sorted(Counter(kind for kind, _, _ in groups).items())
     return {
         "advantage_mean": {
             "with_success": _mean_where(advantage, with_ & won),
@@ -184,8 +187,8 @@ def _diagnostics(batch: RolloutBatch, advantage: FloatArray) -> dict[str, Any]:
             "without_failure": _mean_where(advantage, ~with_ & ~won),
         },
         "failed_with_positive_advantage": _mean_where((advantage > 0).astype(np.float64), ~won),
-        "n_plus": {kind: float(with_[types == kind].sum()) / count for kind, count in tasks},
-        "rollout_fraction_with": {kind: float(with_[types == kind].mean()) for kind, _ in tasks},
+        "n_plus": {kind: float(with_[types == kind].sum()) / count for kind, count in counts},
+        "rollout_fraction_with": {kind: float(with_[types == kind].mean()) for kind, _ in counts},
     }
 
 

@@ -17,7 +17,7 @@ from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
 from trainers.memory import DistractedLibrary, FixedLibrary, GuidedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, ByDifficulty, ByNeed, BySignal, ByValue, Never
+from trainers.recipes.parts.allocation import Allocation, Always, ByDifficulty, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
@@ -76,16 +76,32 @@ class Recipe:
             return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
         if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
             return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
-        lacking = {name for loss in self.losses for name in loss.targets} - self.advantage.targets
-        if lacking:
-            return f"a loss reads {', '.join(sorted(lacking))}, which advantage={self.advantage.name!r} does not give"
+        return self._unfit_losses(allocation) or self._unfit_memory(allocation)
+
+    def _unfit_losses(self, allocation: str) -> str:
+        """As :meth:`_misfit`, of what losses, row makers and the advantage scheme need of the other parts."""
+        advantage = f"advantage={self.advantage.name!r}"
+        targets = {name for loss in self.losses for name in loss.targets}
+        if lacking := targets - self.advantage.targets:
+            return f"a loss reads {', '.join(sorted(lacking))}, which {advantage} does not give"
+        figures = {"logprobs", "ref_logprobs", *(head for loss in self.losses for head in loss.heads)}
+        if unknown := self.advantage.inputs - figures:
+            return (
+                f"{advantage} reads {', '.join(sorted(unknown))}, for which no loss has a head; take another advantage"
+            )
+        idle = [loss.name for loss in self.losses if loss.acts_on == "skill_free"]
+        if idle and isinstance(self.allocation, Always):
+            return (
+                f"{', '.join(idle)} would never act, because {allocation} plays no rollout without the skill; take "
+                "another one, as in half_skill_grpo+forward_distillation or skillc+forward_distillation"
+            )
         idle = [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]
         if idle:
             return (
                 f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
-        return self._unfit_memory(allocation)
+        return ""
 
     def _unfit_memory(self, allocation: str) -> str:
         """As :meth:`_misfit`, of the memory and the parts that go with it."""

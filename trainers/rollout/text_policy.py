@@ -51,9 +51,9 @@ class Journal:
             os.fsync(file.fileno())
 
     def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-        differing = [name for name in mine if theirs.get(name) != mine[name]]
+        differing = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name)]
         if differing:
-            told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine[name]!r:.80}" for name in differing)
+            told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)
             raise ConfigError(
                 f"{self.path} belongs to another evaluation: {told}. Use the same settings to go on with it, or name "
                 "another folder"

@@ -22,6 +22,7 @@ def rollout_metrics(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
             kind: _mean([e for e in episodes if e.task_type == kind], lambda e: e.won)
             for kind in sorted({e.task_type for e in episodes})
         },
+        # Of the task's score, whichever returns are maximised.
         "return_mean": _mean(episodes, lambda e: e.task_score),
         "episode_length": _mean(episodes, len),
         "episode_length_with": _mean(with_, len),

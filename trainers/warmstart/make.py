@@ -16,7 +16,7 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import MissingDataError, needs_extra
+from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.config import TrainConfig
 from trainers.models import load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
@@ -138,7 +138,8 @@ def make_policy(
     batch, to the same weights. ``chat_format`` is the environment's by default; ``progress`` is told of each phase.
 
     Raises:
-        ConfigError: If a number is out of range, the folder cannot be made, or holds the beginning of another policy.
+        ConfigError: If a number is out of range, the folder cannot be made, or holds the beginning of another policy;
+            or if ``max_length`` leaves nothing of a demonstration's replies.
         SkillCError: For an environment without demonstrator, and for data that are missing or cannot be read.
     """
     recipe.check()
@@ -157,6 +158,8 @@ def make_policy(
         [tokenise_conversation(chat, demo.messages, demo.slips, max_length=length) for demo in shown]
         for shown in (played, held_out)
     )
+    if any(not any(item.slips) and set(item.labels) == {IGNORED} for item in dialogues):
+        raise ConfigError(f"max_length={length} cuts off all replies of a demonstration; raise it.")
     total, pad = recipe.cloning.batches, tokenizer.pad_token_id
     measure = partial(reply_loss, model, kept_back, pad_token_id=pad, batch_episodes=recipe.cloning.batch_episodes)
     before = measure()

@@ -15,7 +15,16 @@ from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.envs.alfworld.engine.tables import numbered_anyhow
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
+from skillc_gym.envs.base import (
+    Info,
+    Outcome,
+    Snapshot,
+    TextTaskEnv,
+    rendered,
+    require_render_mode,
+    require_switch,
+    reset_needed,
+)
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
@@ -120,7 +129,7 @@ class ALFWorldEnv(TextTaskEnv):
         self.games = open_games(data, split=split, task_types=task_types, generator=generator)
         self.observation_space = Unicode(MAX_ANSWER)
         self.action_space = Unicode(MAX_COMMAND)
-        self.domain_randomization = domain_randomization
+        self.domain_randomization = require_switch("domain_randomization", domain_randomization)
         self._start_engine = NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
         self._engine: Engine = STOPPED
         self._begun: tuple[str, int | None] | None = None

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.alfworld.spec import ALFWORLD
 from skillc_gym.errors import ConfigError
 from skillc_gym.vector.columns import InfoColumns, info_columns
 
@@ -60,14 +61,21 @@ class ALFWorldVectorEnv(SyncVectorEnv):
 def make_vector(
     num_envs: int = 1,
     *,
+    max_episode_steps: int | None = None,
+    disable_env_checker: bool | None = None,
     vector_kwargs: Mapping[str, Any] | None = None,
     wrappers: Sequence[Callable[[Any], Any]] = (),
     autoreset_mode: AutoresetMode | str | None = None,
     **env_kwargs: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations."""
+    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations.
+
+    As in ``gymnasium.make``, a ``max_episode_steps`` of None is the registered limit, and -1 none.
+    """
     asked: dict[str, Any] = {} if autoreset_mode is None else {"autoreset_mode": autoreset_mode}
     asked |= vector_kwargs or {}
-    if not wrappers and asked.keys() <= {"autoreset_mode"}:
-        return ALFWorldVectorEnv(num_envs, **asked, **env_kwargs)
-    return gymnasium.make_vec("skillc/ALFWorld-v0", num_envs, "sync", asked, wrappers, **env_kwargs)
+    if wrappers or disable_env_checker is False or not asked.keys() <= {"autoreset_mode"}:
+        env_kwargs |= {"max_episode_steps": max_episode_steps, "disable_env_checker": disable_env_checker}
+        return gymnasium.make_vec(ALFWORLD.id, num_envs, "sync", asked, wrappers, **env_kwargs)
+    limit = gymnasium.spec(ALFWORLD.id).max_episode_steps if max_episode_steps is None else max_episode_steps
+    return ALFWorldVectorEnv(num_envs, max_episode_steps=None if limit == -1 else limit, **asked, **env_kwargs)

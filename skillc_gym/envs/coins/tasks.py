@@ -119,12 +119,13 @@ class Family:
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Family:
-        """Reads options; UnknownNameError if there is no option of that name."""
-        options = dict(options or {})
-        for name in options:
+        """Reads options; UnknownNameError if there is no option of that name, ConfigError for what is no mapping."""
+        if options is not None and not isinstance(options, Mapping):
+            raise ConfigError(f"generator= is a dictionary such as {{'longest': 6}}; got {options!r}.")
+        for name in options or {}:
             if name not in cls.__dataclass_fields__:
                 raise unknown_name("option of the generator", name, cls.__dataclass_fields__)
-        return cls(**options)
+        return cls(**(options or {}))
 
 
 class TaskSet:

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, require_switch
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
@@ -122,10 +122,16 @@ class WebShopEnv(TextTaskEnv):
         **upstream: Any,
     ) -> None:
         theirs = read_upstream(upstream)
+        if goals == "human" and theirs.get("goals") == "synthetic":
+            raise ConfigError("goals='human' and human_goals=False contradict each other; leave one of them out.")
         goals, show_attributes = theirs.get("goals", goals), theirs.get("show_attributes", show_attributes)
         if observation_mode not in OBSERVATION_MODES:
             raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
         self.render_mode = require_render_mode(render_mode, self.metadata)
+        self.show_attributes = require_switch("show_attributes", show_attributes)
+        self.escape_markup = require_switch("escape_markup", escape_markup)
+        if generator is not None and not isinstance(generator, Mapping):
+            raise ConfigError(f"generator= is a dictionary such as {{'size': 1000}}; got {generator!r}.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
         self.catalog = open_catalog(data, num_products=theirs.get("num_products"), **(generator or {}))
@@ -137,8 +143,7 @@ class WebShopEnv(TextTaskEnv):
         self.observation_space = Unicode(MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION if self.fixes.long_queries else _UPSTREAM_ACTION)
         self.observation_mode, self.render_mode = observation_mode, render_mode
-        self.show_attributes, self.escape_markup = show_attributes, escape_markup
-        self._store = open_store(self.catalog, self.fixes, show_attributes, escape_markup)
+        self._store = open_store(self.catalog, self.fixes, self.show_attributes, self.escape_markup)
         self._images = None if image_features is None else ImageFeatures(image_features)
         self._goal: Goal | None = None
         self._head, self._page, self._body = "", HOME, self._store.body(HOME)
@@ -242,6 +247,11 @@ class WebShopEnv(TextTaskEnv):
         """Draws a goal of the split by the rules in force; returns its index."""
         return self.goals.draw(generator, skewed=not self.fixes.fair_draws)
 
+    def shown_goal(self, index: int) -> Goal:
+        """Returns a goal as its pages show it: without marks in its instruction where ``escape_markup`` is on."""
+        goal = self.goals.goal(index)
+        return replace(goal, instruction=escape_marks(goal.instruction)) if self.escape_markup else goal
+
     def _draw(self) -> str:
         return self.goals.task_id(self.draw_goal(self.np_random))
 
@@ -277,8 +287,7 @@ class WebShopEnv(TextTaskEnv):
 
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:
-            goal = self.goals.goal(task)
-            self._goal = replace(goal, instruction=escape_marks(goal.instruction)) if self.escape_markup else goal
+            self._goal = self.shown_goal(task)
             self.goal = self._goal.instruction
             self._head = page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
 

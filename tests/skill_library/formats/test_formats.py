@@ -143,7 +143,8 @@ def test_the_built_in_texts_survive_sections(skills):
 
 
 def test_what_sections_cannot_tell_is_refused():
-    for skill in (Skill("a", "d", ("x",), "### b ###"), Skill("a", "d", ("x", "y"), "text")):
+    types = [("x", "y"), ("common_sense",), ("General x",), (" x",), ("x ",)]
+    for skill in (Skill("a", "d", ("x",), "### b ###"), *(Skill("a", "d", kinds, "text") for kinds in types)):
         with pytest.raises(SkillFileError, match="folders"):
             to_sections([skill])
 
@@ -172,6 +173,14 @@ def test_task_types_are_kept_in_the_metadata(tmp_path):
     agent_skill(tmp_path / "a", 'name: a\ndescription: d\nmetadata: {task_types: "heat, cool", library_name: A B}')
     (skill,) = read_agent_skills(tmp_path)
     assert (skill.name, skill.task_types) == ("A B", ("heat", "cool"))
+
+
+@pytest.mark.parametrize("nothing", ["null", "~", ""])
+def test_nulls_in_the_metadata_are_left_out(tmp_path, nothing):
+    metadata = f"  task_types: {nothing}\n  library_name: {nothing}"
+    agent_skill(tmp_path / "a", f"name: a\ndescription: d\nmetadata:\n{metadata}")
+    (skill,) = read_agent_skills(tmp_path)
+    assert (skill.name, skill.task_types) == ("a", ("*",))
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,16 @@ def test_bad_requests_are_refused(kwargs, error):
         MAKE().reset(**kwargs)
 
 
+@pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}, {"seed": 1.5}, {"group_id": "a"}])
+def test_a_reset_that_is_refused_leaves_the_episode_under_way(wrong):
+    env = MAKE()
+    env.reset(env.task_ids[0])
+    with pytest.raises(ConfigError):
+        env.reset(env.task_ids[1], **wrong)
+    assert not env.step("<action>look</action>").done
+    assert (env.record()["task_id"], env.record()["truncated"]) == (env.task_ids[0], False)
+
+
 def test_a_reset_that_fails_midway_ends_the_episode_before(tmp_path):
     env = ChatEnv("alfworld", library=write_skills(tmp_path, types=["look"], general=False), **MAKE.keywords)
     env.reset(env.task_ids[0])

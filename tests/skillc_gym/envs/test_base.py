@@ -11,6 +11,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 from toy_env import GENERATED, SMALL, ToyEnv, made
 
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
+from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.errors import ConfigError, InvalidActionError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
@@ -24,6 +26,7 @@ from skillc_gym.wrappers import (
     format_reply,
 )
 
+WEBSHOP_SWITCHES = ("show_attributes", "escape_markup", "human_goals", "show_attrs")
 by_name = pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
 
 
@@ -61,6 +64,25 @@ def test_options_are_checked_before_anything_is_drawn(options):
         env.reset(options=options)
     assert env.snapshot() == moment
     assert [env.reset()[0] for _ in range(9)] == [other.reset()[0] for _ in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(ALFWorldEnv, "domain_randomization"), *((WebShopEnv, name) for name in WEBSHOP_SWITCHES)],
+)
+def test_a_text_is_no_switch(kind, name):
+    for value in ("no", "False", 2):
+        with pytest.raises(ConfigError, match=f"{name} is true or false, got {value!r}"):
+            kind(data="generated", **{name: value})
+    assert kind(data="generated", **{name: np.False_}).identify([]) == kind(data="generated", **{name: 0}).identify([])
+
+
+def test_a_pickled_environment_keeps_its_arguments_when_the_caller_changes_them():
+    options = {"size": "small", "games_per_type": 2, "receptacles": [6, 9], "seed": 0}
+    env = ALFWorldEnv(data="generated", generator=options)
+    first = env.reset(seed=0)
+    options["seed"], options["receptacles"][0] = 1, 5
+    assert pickle.loads(pickle.dumps(env)).reset(seed=0) == first
 
 
 @by_name

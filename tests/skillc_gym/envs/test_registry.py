@@ -97,6 +97,14 @@ def test_two_environments_cannot_have_one_name(registry):
         register(EnvSpec(name="alfworld", id="other/ALF-v0"))
 
 
+def test_two_environments_cannot_have_one_id(registry):
+    register(EnvSpec(name="rooms", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
+    register(EnvSpec(name="halls", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
+    with pytest.raises(ConfigError, match="another id"):
+        register(EnvSpec(name="cellars", id="rooms/Rooms-v0", entry_point="their_rooms:Cellars"))
+    assert env_spec("cellars").id == "cellars"
+
+
 def test_wording_is_the_environments_own_where_it_says_so():
     assert env_spec("webshop").chat_format("default") == ChatFormat.shop()
     assert env_spec("webshop").chat_format("compact").role == "customer"

@@ -102,8 +102,9 @@ def test_seeds_may_be_given_per_group_or_per_member(groups):
         groups.reset(seed=[5, 5, 5, 9, 9, 8])
     with pytest.raises(ConfigError, match="one seed per group"):
         groups.reset(seed=[1, 2, 3])
-    with pytest.raises(ConfigError, match="from 0 to"):
-        groups.reset(seed=[1, -2])
+    for seed in ([1, -2], -1, 1.5):
+        with pytest.raises(ConfigError, match="from 0 to"):
+            groups.reset(seed=seed)
 
 
 def test_a_mask_resets_whole_groups_only(groups):
@@ -134,6 +135,7 @@ def test_a_mask_resets_whole_groups_only(groups):
         ({"n_plus": [0.5, 0]}, "n_plus of group 0"),
         ({"n_plus": [None, 0]}, "n_plus of group 0"),
         ({"task_ids": ["toy/opn/1", TASKS[1]]}, "Did you mean 'toy/open/1'"),
+        ({"task_ids": [["a"], TASKS[1]]}, r"Unknown task id \['a'\]"),
         ({"task_id": TASKS[0]}, "Did you mean 'task_ids'"),
         ({"skills": [[SkillText("a", "Look.")], None]}, "one per member"),
         ({"skills": [SkillText("a", "Look.")]}, "one entry per group"),
@@ -169,6 +171,12 @@ def test_the_first_reset_is_of_all(groups):
         groups.step({})
     with pytest.raises(ConfigError, match="first reset"):
         groups.reset(options={"reset_mask": np.array([True] * 3 + [False] * 3)})
+
+
+@pytest.mark.parametrize("shown", [{"skill_grade": "minimal"}, {"skill_grade": "bogus"}, {"where": "bogus"}])
+def test_a_grade_needs_a_library(shown):
+    with pytest.raises(ConfigError, match="pass library="):
+        PairedVectorEnv(ToyEnv, 2, 2, **shown)
 
 
 def test_without_skills_every_condition_is_0():

@@ -1,5 +1,6 @@
 import gymnasium
 import pytest
+from gymnasium.error import ResetNeeded
 from toy_env import TYPES, ToyEnv, write_skills
 
 from skill_library import Skill, SkillFileError, SkillText, load_library
@@ -69,9 +70,9 @@ def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library)
 @pytest.mark.parametrize("value", ["yes", None, 2, 0.5])
 def test_the_switch_takes_only_truth_values(toy, toy_library, value):
     env = SkillInjection(toy, toy_library)
-    with pytest.raises(ConfigError, match="True or False"):
+    with pytest.raises(ConfigError, match="true or false"):
         env.enabled = value
-    with pytest.raises(ConfigError, match="True or False"):
+    with pytest.raises(ConfigError, match="true or false"):
         env.reset(options={"skill": value})
 
 
@@ -88,6 +89,19 @@ def test_a_type_without_a_skill_is_an_error_at_reset_only_when_on(toy, tmp_path)
     with pytest.raises(SkillFileError, match="no skill for task type 'fetch'"):
         env.reset(options={"task_id": "toy/fetch/0"})
     assert env.reset(options={"task_id": "toy/fetch/0", "skill": False})[1]["condition"] == 0
+
+
+def test_after_a_reset_that_was_refused_no_step_has_the_skill_of_before(toy, tmp_path):
+    env = SkillInjection(toy, write_skills(tmp_path, types=("open",)))
+    env.reset(seed=0, options={"task_id": "toy/open/0"})
+    with pytest.raises(UnknownNameError, match="grade"):
+        env.reset(options={"task_id": "toy/open/1", "skill_grade": "some"})
+    assert env.step("wait")[-1]["task_id"] == "toy/open/0", "nothing has begun"
+    with pytest.raises(SkillFileError):
+        env.reset(options={"task_id": "toy/fetch/0"})
+    with pytest.raises(ResetNeeded):
+        env.step("wait")
+    assert env.reset(options={"task_id": "toy/open/1"})[1]["condition"] == 1
 
 
 def test_misuse_is_named(toy, toy_library):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
 from skillc_gym.episodes import read_jsonl, write_jsonl
-from skillc_lab.board import PANELS, BoardPanel
+from skillc_lab.board import PANELS, BoardPanel, evaluation_result
 from skillc_lab.cli.main import main as skillc
 from tests.openai_server import openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
@@ -35,6 +36,14 @@ def small(evaluation: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = PairedReport.load(evaluation / "report.json")
     panel = BoardPanel("Four tasks", 4, report.panel_sha256, 8, PANELS["houses"].library_sha256, "--env alfworld", "")
     monkeypatch.setitem(PANELS, "four", panel)  # type: ignore[arg-type]  # a dict behind its Mapping
+
+
+def changed(evaluation: Path, folder: Path, **settings: object) -> Path:
+    """A copy of the evaluation that says it was played by other settings."""
+    shutil.copytree(evaluation, folder, dirs_exist_ok=True)
+    path = folder / "evaluation.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
+    return folder
 
 
 def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_path, capsys, monkeypatch):
@@ -85,3 +94,25 @@ def test_evaluations_of_no_panel_and_empty_folders_are_refused(evaluation, tmp_p
     assert skillc(["board", "--results", str(tmp_path / "nowhere")]) == 2
     assert skillc(["board", "ad"]) == 2
     assert "Did you mean 'add'" in capsys.readouterr().err
+
+
+def test_a_policys_own_memory_is_no_built_in_library(small, evaluation, tmp_path):
+    folder = changed(evaluation, tmp_path, memory_sha256="0" * 64)
+    result = evaluation_result(folder)
+    assert (result.own_skills, result.about["library_sha256"]) == (True, "0" * 64)
+    assert "skills: own memory of the policy" in result.notes
+
+
+def test_the_command_of_a_result_can_be_typed_and_names_no_place(small, evaluation, tmp_path):
+    folder = changed(
+        evaluation,
+        tmp_path,
+        env_wrappers={"my_module:Hints": {"count": 2}},
+        agent_options={"embeddings": "/home/me/vectors", "count": 3},
+        tasks_sha256="0" * 64,
+    )
+    command = evaluation_result(folder).about["command"]
+    for words in (["--env-wrappers", '{"my_module:Hints": {"count": 2}}'], ["--agent.embeddings", '"vectors"']):
+        assert shlex.join(words) in command
+    assert command.endswith("--tasks TASKS")
+    assert "/home" not in command

@@ -58,6 +58,7 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         (["env=coins", "data=generated", 'env.generator={"shortest": 0}'], "shortest"),
         (["engine=nope"], "'nope'"),
         (["env=alfworld", "data=generated", "model=./nomodel"], "nomodel"),
+        (["env=tests.trainers.toys:skillc-tests/Toy-v0", "model=./nomodel"], "nomodel"),
         (["engine=vllm"], "skillc-gym[vllm]"),
     ],
 )
@@ -84,8 +85,12 @@ def test_a_models_context_is_held_against_episodes() -> None:
     asked = DoctorOptions("alfworld", "generated", "shipped", max_context=512, **small)
     (found,) = [finding for finding in examine(asked) if finding.section == "model"]
     assert found.status == "note"
-    assert "50 steps" in found.found
+    assert "20 steps" in found.found, "the policy's own limit, as commands play it"
     assert "form=window:5" in found.remedy
+    (found,) = [
+        each for each in examine(DoctorOptions("alfworld", model="shipped", **small)) if each.section == "model"
+    ]
+    assert (found.status, "max_context is 2,048" in found.found) == ("ok", True)
     roomy = DoctorOptions("alfworld", "generated", "shipped", form="window:2", **small)
     assert [finding.status for finding in examine(roomy) if finding.section == "model"] == ["ok"]
 

@@ -42,6 +42,10 @@ def test_the_number_of_rows_can_be_cut(tmp_path):
         (["--source", "a", "--generate", "5"], "Name one of --source"),
         (["--products", "none.json"], "none.json"),
         (["--generate", "5", "--out", "."], "not an empty folder"),
+        (["--source", ".", "--human-goals", "mine"], "go with --products only"),
+        (["--generate", "5", "--attributes", "mine"], "go with --products only"),
+        (["--generate", "5", "--num-products", "3"], "go with --source or --products only"),
+        (["--generate", "5", "--accept-truncated"], "go with --source or --products only"),
     ],
 )
 def test_what_makes_no_catalogue_is_refused(tmp_path, capsys, monkeypatch, words, says):

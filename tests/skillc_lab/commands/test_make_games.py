@@ -90,7 +90,7 @@ def test_bad_choices_are_named_and_nothing_is_written(tmp_path: Path, capsys, wo
 def test_a_folder_in_use_is_refused_and_left_alone(tmp_path: Path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
     assert skillc(["tools", "make-games", "--out", str(tmp_path), *SMALL]) == 2
-    assert "is not an empty folder; give a new --out" in capsys.readouterr().err
+    assert "is not an empty folder; name a new folder" in capsys.readouterr().err
     assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt"), *SMALL]) == 2
     assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt" / "below"), *SMALL]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

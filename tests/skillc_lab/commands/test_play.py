@@ -69,6 +69,13 @@ def test_undo_knows_what_was_seen_before_and_goes_no_further_than_the_start(game
     assert game.said[-1] == "Nothing to take back."
 
 
+def test_going_back_leads_into_the_same_house():
+    game = started("alfworld", split="valid_unseen", domain_randomization=True)
+    plan = shortest_plan(game.env)
+    type_in(game, ["look", ":undo"])
+    assert shortest_plan(game.env) == plan
+
+
 def test_the_skill_is_shown_and_hidden(game):
     type_in(game, [":skill", ":new", ":skill", ":new"])
     shown, before_task, _, hidden, new = game.said[1:]

@@ -64,6 +64,10 @@ def test_episodes_are_written_as_trajectories(run: Path, tmp_path: Path, capsys:
     assert [one["extra"]["condition"] for one in found] == [1, 0, 1, 0]
     assert {one["schema_version"] for one in found} == {"ATIF-v1.7"}
     assert skillc(["replay", str(run / "transcripts.jsonl"), "--step", "10", "--atif", str(tmp_path / "none")]) == 2
+    kept = sorted((tmp_path / "atif").iterdir())
+    assert skillc(["replay", str(run), "--step", "20", "--atif", str(tmp_path / "atif")]) == 2
+    assert "atif exists and is not an empty folder; name a new folder" in capsys.readouterr().err
+    assert sorted((tmp_path / "atif").iterdir()) == kept
 
 
 @pytest.mark.parametrize("command", ["report", "replay"])

@@ -77,3 +77,15 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys, broken, suffix):
     path.write_bytes(broken)
     assert skillc(["study", str(path), "--allow-changes"]) == 2
     assert path.name in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["study", "compare", "tune"])
+def test_cells_that_failed_are_no_interruption(name, run_file, tmp_path, monkeypatch):
+    words = {
+        "study": [str(run_file), "--allow-changes"],
+        "compare": ["--model", "shipped", "--budget-tokens", "100"],
+        "tune": ["--model", "shipped", "--budget-tokens", "100", "grid.temperature=1,2"],
+    }
+    run = "tune" if name == "tune" else "compare"
+    monkeypatch.setattr(f"skillc_lab.commands.{name}.{run}", lambda *_, **__: [])
+    assert skillc([name, *words[name], "--out", str(tmp_path / "out")]) == 1

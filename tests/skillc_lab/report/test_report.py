@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -146,6 +147,29 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert "<td>&lt;b&gt;0&lt;/b&gt;</td>" in widened
     (second / "after" / "report.json").unlink()
     assert "minus" not in tables.versus_table([runs[0], read_run(second)]).html()
+
+
+def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, "grpo", steps=20, seed=seed) for seed, name in enumerate(("near", "far"))]
+    for folder in runs:
+        evaluate(folder / "after", 20)
+    page = outline(make_report(runs[0], versus=runs[1:]).page).text
+    assert "GRPO.1-near beside GRPO.2-far in ALFWorld" in page
+    assert "GRPO.1-near minus GRPO.2-far" in page
+    assert "The same in all runs: tasks, number of updates. Not the same: seed." in page
+    one, two = method_styles(["grpo.1-near", "grpo.2-far"]).values()
+    assert (one.colour, one.linestyle != two.linestyle) == (two.colour, True)
+
+
+def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    evaluate(tmp_path / "all", 0)
+    paired = report(0, seed=1)
+    (tmp_path / "few").mkdir()
+    replace(paired, outcomes=paired.outcomes[:20], episodes=()).save(tmp_path / "few" / "report.json")
+    for before, after in (("few", "all"), ("all", "few")):
+        with pytest.raises(ConfigError, match="different panels"):
+            make_report(tmp_path / "all", before=tmp_path / before, after=tmp_path / after)
+    assert not (tmp_path / "all" / "report").exists()
 
 
 def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path: Path) -> None:
@@ -314,5 +338,7 @@ def test_what_needs_no_plot_is_said() -> None:
     assert plots.said_of(RunRecords.of(cut, {})) == [
         "No training rollout sees the skill.",
         said[0],
-        "At most 50 % of an update's training episodes were cut by the context.",
+        "At most 50 % of one condition's training episodes were cut by the context.",
     ]
+    whole = [{**record, "cut_by_context": 0.125} for record in cut]
+    assert plots.said_of(RunRecords.of(whole, {}))[-1].startswith("At most 12 % of an update's training episodes")

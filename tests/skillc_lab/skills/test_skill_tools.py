@@ -134,3 +134,8 @@ def test_a_difference_is_shown_line_by_line():
     old = SkillLibrary("old", (skill,))
     new = SkillLibrary("new", (replace(skill, text="one\nthree"),))
     assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]
+
+
+def test_numbers_that_count_name_no_thing():
+    text = "Go back to step 3, look at most 5 times, at least 2, in 4 or 5 rooms, not more than 7."
+    assert lint_library(SkillLibrary("l", (Skill("a", "d", ("heat",), text),))) == []

@@ -18,10 +18,12 @@ from skillc_lab.studies import (
     read_record,
     require_recorded,
     restore_cells,
+    run,
     write_comparison,
 )
 from skillc_lab.studies.cells import read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of
+from trainers.tracking import run_folder
 
 
 @pytest.fixture
@@ -92,6 +94,16 @@ def test_finished_cells_come_back_as_they_were(plan, tmp_path):
     assert [cell.name for cell in restore_cells(there, record)] == ["easy-grpo-seed0", "easy-ppo-seed1"]
     assert [found for cell in there.jobs if (found := read_cell(there, cell))] == done
     assert restore_cells(there, record) == []
+
+
+def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, capsys):
+    write_comparison(plan, [result_of(cell) for cell in plan.jobs])
+    for module in (run, run_folder):
+        monkeypatch.setattr(module, "provenance", lambda: {"git": {"revision": "b" * 40, "changed": False}})
+    words = ["study", str(tmp_path / "own.yaml"), "--out", str(tmp_path / "out")]
+    assert skillc([*words, "--restore", str(plan.folder / "own.json")]) == 2
+    assert "2 revisions" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):

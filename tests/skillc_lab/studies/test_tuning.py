@@ -50,6 +50,7 @@ def test_every_method_gets_every_combination():
         "learning_rate": 0.01,
         "method_options": {"omega": 0.1},
     }
+    assert cross(["skillc"], {"method.omega": [0.1]}) == cross(["skillc"], {"method_options.omega": [0.1]})
 
 
 def test_a_grid_is_read_from_options():

@@ -92,6 +92,14 @@ def test_whole_distributions_and_heads_are_of_the_own_tokens_row_by_row(model, r
     assert torch.allclose(found["values"], expected * mask, atol=1e-5)
 
 
+@pytest.mark.parametrize("share", [False, True])
+def test_heads_are_float32_under_autocast(model, alike, share):
+    with torch.autocast("cpu", torch.bfloat16):
+        found, _ = with_gradient(model, alike, share)
+    assert found["value"].dtype == torch.float32
+    assert torch.allclose(found["value"], with_gradient(model, alike, share)[0]["value"], atol=0.1)
+
+
 def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, rows):
     ids, mask = rows
     found, _ = own_logprobs(model, ids, 0 * mask)

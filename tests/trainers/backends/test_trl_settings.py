@@ -176,6 +176,21 @@ def test_bfloat16_is_what_a_processor_computes_in_too(toy_folder: Path, tmp_path
     assert set(seen) == {torch.bfloat16}
 
 
+def test_an_average_of_weights_in_bfloat16_moves_by_small_steps(toy_folder: Path, tmp_path: Path) -> None:
+    settings = {"method": "opsd_jsd", "method_options": {"teacher_weights": "average"}, "precision": "pure_bfloat16"}
+    backend = backend_of(started(toy_folder, tmp_path, **settings))
+    average, policy = backend.trainer.extras.average, backend.trainer.model
+    before = [value.clone() for value in average.parameters()]
+    with torch.no_grad():
+        for value in policy.parameters():
+            value.mul_(1.02)
+    backend.trainer.extras.after_update(1)
+    for old, new in zip(before, average.parameters(), strict=True):
+        assert torch.all((new != old) | (old == 0))
+    tokens = Tokens(torch.tensor([[5, 6, 7]]), torch.ones(1, 2))
+    assert torch.isfinite(backend.score(tokens, {"logprobs"}, "average")["logprobs"]).all()
+
+
 def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_gym.errors import CheckpointError, ConfigError, StorageError, UnknownNameError
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, open_panel
 from trainers.evaluation.player import MEMORY_FILE, policy_memory
 from trainers.evaluation.policy import evaluate_policy
 from trainers.memory import SkillBank
+from trainers.tracking import sha256_of_file
 from trainers.writers import Draft
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")
@@ -80,6 +81,19 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
     evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
     with pytest.raises(ConfigError, match="tasks_sha256"):
         evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)
+
+
+def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
+
+    def full(path: Path, value: Any) -> None:
+        raise StorageError(f"{path}: no space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("trainers.evaluation.policy.write_json", full)
+        with pytest.raises(StorageError):
+            found.save_all(tmp_path)
+    evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
 
 
 def test_goals_that_their_own_product_cannot_win_are_known() -> None:
@@ -154,3 +168,11 @@ def test_a_damaged_or_foreign_memory_is_refused(trained: TrainConfig, tmp_path: 
 def test_a_server_is_not_silently_shown_the_library_instead(trained: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="keeps skills of its own"):
         evaluate_policy(trained.with_(engine="openai", engine_options={"base_url": "http://localhost:1/v1"}))
+
+
+def test_an_evaluation_says_which_memory_was_shown(trained: TrainConfig, tmp_path: Path) -> None:
+    found = {}
+    for memory in ("own", "library"):
+        evaluate_policy(trained, per_type=1, memory=memory, folder=tmp_path / memory).save_all(tmp_path / memory)
+        found[memory] = json.loads((tmp_path / memory / "evaluation.json").read_text()).get("memory_sha256")
+    assert found == {"own": sha256_of_file(Path(trained.model) / MEMORY_FILE), "library": None}

@@ -20,6 +20,7 @@ from tests.trainers.scripted_engine import ScriptedEngine
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
 from trainers.evaluation import PairedReport
+from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout.text_policy import Journal
 
@@ -101,6 +102,10 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_but_time(undisturbed: Pa
     assert len(server.requests) == asked  # nothing is asked twice
     assert asked < json.loads((undisturbed / "usage.json").read_text())["all"]["requests"]
     assert written(tmp_path) == written(undisturbed)
+
+
+async def plainly(request: TextRequest) -> str:
+    return "<action>look</action>"
 
 
 def play(ask: Callable[[TextRequest], Any], **changes: Any) -> PolicyReport:
@@ -198,6 +203,24 @@ def test_other_settings_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
         Journal(path, {"model": "b", "chat": "default"})
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
+
+
+def test_wrappers_are_part_of_what_a_journal_goes_on_with(tmp_path: Path) -> None:
+    wrapped = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}})
+    engine = FunctionEngine(plainly)
+    assert "env_wrappers" not in policy_player(CONFIG, engine, tmp_path)._journal.path.read_text()
+    with pytest.raises(ConfigError, match="env_wrappers was None, is"):
+        policy_player(wrapped, engine, tmp_path)
+    (tmp_path / "journal.jsonl").unlink()
+    policy_player(wrapped, engine, tmp_path)
+    with pytest.raises(ConfigError, match=r"env_wrappers was \{.*is None"):
+        policy_player(CONFIG, engine, tmp_path)
+
+
+@pytest.mark.parametrize("changes", [{"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}])
+def test_a_cut_of_the_distribution_is_the_servers_affair(changes: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"engine\.body"):
+        policy_player(CONFIG.with_(**changes), FunctionEngine(plainly))
 
 
 @pytest.mark.parametrize("damage", [b'{"key": "l", "x"', b"\xff\xfe", b"[" * 100_000, b"null\n", b"{}\n"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -18,18 +18,21 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.toy_extras import Kept
 from tests.trainers.toys import GRADED, next_batches, start_learner, timeless, toy_config
 from trainers import TrainConfig, get_recipe, train
+from trainers.advantages import Grpo
 from trainers.tracking.progress import SilentProgress
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 pytest.importorskip("trl", reason="needs the train extra")
 
 from tests.trainers.rollouts_of import batch_of, episode
+from trainers.engines.lockstep import LockstepEngine
 from trainers.learner import Learner, Objective, make_objective
+from trainers.learner.redrawing import check_redrawing
 from trainers.learner.setup import SharedMemory
-from trainers.losses import ClippedPolicyGradient
+from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, TokenLoss
 from trainers.losses.self_distillation import Relabelling
 from trainers.memory import D2SkillMemory
-from trainers.rollout.batches import collate, make_training_rows
+from trainers.rollout.batches import collate, make_training_rows, padding_row
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
@@ -97,6 +100,45 @@ def test_what_is_imitated_behind_another_prompt_says_nothing_of_the_engine(confi
         objective(None, stacked, {"logprobs": drawn.clamp(min=-0.5), "entropies": -drawn}, 1)
         log = objective.take_log(SimpleNamespace(all_reduce_sum=lambda figures: figures))
         assert (log["engine_kl"], log["engine_capped"], log["entropy"]) == (0.0, 0.0, 0.5)
+
+
+@dataclass(frozen=True)
+class Measuring(Loss):
+    """Costs nothing and logs a number under a name that another loss may have, too."""
+
+    name: str
+    size: float
+    coefficient: float = 1.0
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        return TokenLoss(0.0 * inputs.logprobs, {"size": torch.full_like(inputs.logprobs, self.size)})
+
+
+def test_figures_of_one_name_are_one_mean_and_none_where_nothing_was_counted() -> None:
+    objective = Objective((Measuring("a", 1.0), Measuring("b", 4.0)), 0, exact_sampling=True)
+    trajectories = batch_of([episode(), episode()]).trajectories
+    acting = [{"a": 1.0, "b": 1.0}, {"a": 1.0}]
+    rows = make_training_rows(trajectories, [1.0, 1.0], range(2), "token", total=2, tokens=8, factors=acting)
+    logs = []
+    for part in (rows, [padding_row()]):
+        stacked = collate(part, 0, torch.device("cpu"), ["a", "b"])
+        drawn = stacked.figures["sampling_logprobs"]
+        objective(None, stacked, {"logprobs": drawn, "entropies": -drawn}, 1)
+        logs.append(objective.take_log(SimpleNamespace(all_reduce_sum=lambda figures: figures)))
+    assert [(log["size"], log["entropy"], log["loss"]) for log in logs] == [(2.0, 0.5, 0.0), (None, None, 0.0)]
+
+
+@dataclass(frozen=True)
+class NearReference(Grpo):
+    """Reads how likely the starting policy found each token."""
+
+    name: ClassVar[str] = "near_reference"
+    inputs: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
+
+
+def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: TrainConfig) -> None:
+    recipe = replace(get_recipe("grpo"), advantage=NearReference())
+    assert make_objective(config.with_(kl_coef=0.0), recipe, 0).needs_reference
 
 
 @pytest.mark.parametrize("method", ["opid", "raft"])
@@ -257,6 +299,19 @@ def test_methods_that_learn_from_all_groups_refuse_it(toy_folder: Path, tmp_path
         started(toy_folder, tmp_path, method=method, redraw_groups=1)
 
 
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [({"method": "opsd"}, "no loss that reads these"), ({"method": "ppo", "group_size": 1}, "at least 2")],
+)
+def test_groups_that_cannot_differ_in_what_is_learned_refuse_it(
+    toy_folder: Path, tmp_path: Path, changes: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ConfigError, match=why):
+        started(toy_folder, tmp_path, redraw_groups=1, **changes)
+    for method in ("gigpo", "grpo+entropy", "sdar", "ppo"):
+        check_redrawing(TrainConfig(model="m", redraw_groups=1, kl_coef=0.1), get_recipe(method))
+
+
 class Recording:
     """An engine that answers every request alike."""
 
@@ -276,9 +331,11 @@ class Recording:
         self.resets += 1
 
 
-@pytest.mark.parametrize(("preset", "shared"), [("d2skill", False), ("skillc", True)])
+@pytest.mark.parametrize(
+    ("preset", "grade", "shared"), [("d2skill", "full", False), ("skillc", "full", True), ("skillc", "none", False)]
+)
 def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
-    preset: str, shared: bool, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    preset: str, grade: Any, shared: bool, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
     seen: list[bool] = []
@@ -289,7 +346,7 @@ def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
         return collect(self, *args, **options)
 
     monkeypatch.setattr(SharedRollouts, "collect_own", recorded)
-    run(toy_config(toy_folder, method=preset, steps=1, run=str(tmp_path)))
+    run(toy_config(toy_folder, method=preset, skill_grade=grade, steps=1, run=str(tmp_path)))
     assert seen.count(False) == (not shared)  # validations stay paired
     assert len(seen) > 1
 
@@ -316,6 +373,13 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
     assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
     assert record.get("tokens_written", 0) == asked
     assert engine.resets == 2
+
+
+def test_a_policy_that_cannot_be_asked_alone_is_refused_as_a_writer() -> None:
+    policy = TokenPolicy(LockstepEngine(None, None, print), None, max_reply_tokens=8, max_context=64)
+    setup = SimpleNamespace(rollouts=SimpleNamespace(policy=policy), config=SimpleNamespace(seed=0))
+    with pytest.raises(ConfigError, match="vllm_tensor_parallel=1"):
+        SharedMemory(D2SkillMemory(writer="policy"), setup)
 
 
 @pytest.mark.parametrize("share", [False, True])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from skillc_gym.errors import CheckpointError, UnknownNameError
+from tests.trainers.rollouts_of import episode, trajectory
 from trainers.advantages import RolloutBatch, csca, grpo
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
@@ -135,6 +137,12 @@ def test_diagnostics_say_whom_the_update_rewards() -> None:
     assert (log["n_plus"], log["rollout_fraction_with"]) == ({"heat": 2.0}, {"heat": 0.5})
     assert np.allclose(np.sum(list(adv.parts.values()), axis=0), adv.values)
     assert json.loads(json.dumps(log)) == log
+
+
+def test_injected_rollouts_are_counted_per_group_where_a_task_comes_twice() -> None:
+    played = [replace(trajectory(episode(condition=i < 2)), group=group) for group in (0, 1) for i in range(4)]
+    _, _, log = start("half_skill_grpo").credit(RolloutBatch.from_trajectories(played))
+    assert log["n_plus"] == {"heat": 2.0}
 
 
 def test_failed_rollouts_can_be_rewarded_by_the_letter_of_the_correction() -> None:

@@ -155,6 +155,9 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         *((name, {}, "leave") for name in ("skillc+need+allocation", "gigpo+baseline", "ppo+baseline")),
         ("ppo", {"advantage": "grpo"}, "does not give"),
         ("grpo", {"allocation": "paired"}, "asks a curriculum"),
+        ("grpo", {"advantage": "ppo"}, "reads values, for which no loss has a head"),
+        ("skill_grpo+forward_distillation", {}, "would never act"),
+        ("opsd", {"allocation": "always"}, "would never act"),
     ],
 )
 def test_an_addition_or_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, str], says: str) -> None:

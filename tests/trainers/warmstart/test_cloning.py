@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,13 @@ def test_a_policy_that_is_done_leaves_no_beginning(tmp_path: Path, monkeypatch: 
     assert gone_on["weights_sha256"] == at_once["weights_sha256"]
 
 
+def test_replies_that_are_all_cut_off_are_refused_before_anything_is_cloned(tmp_path: Path) -> None:
+    asked = MakePolicyOptions(Shown(episodes=2, max_steps=5), Cloning(batches=1, batch_episodes=2), out=tmp_path / "p")
+    with pytest.raises(ConfigError, match="max_length=4 cuts off all replies"):
+        make.make_policy(replace(asked.recipe(), max_length=4), asked.out)
+    assert not (asked.out / "model.safetensors").exists()
+
+
 SHOP = warm_started("webshop")[1].spelling
 CHAT = [
     {"role": "system", "content": "You play."},
@@ -201,6 +209,6 @@ def test_prices_lose_their_cents_and_sizes_keep_their_halves():
 def test_a_text_of_known_words_has_no_unknown_token(spelling, text):
     known = words(text, spelling)
     tokenizer = build_tokenizer(vocabulary([text], spelling), spelling)
-    ids = tokenizer.encode(" ".join(known))
+    ids = tokenizer.encode(text)
     assert tokenizer.unk_token_id not in ids
     assert len(ids) == len(known)

@@ -38,7 +38,8 @@ class Extras:
         self.decay = objective.average_decay
         self.average: Any = None
         if self.decay is not None:
-            self.average = frozen_copy(model)
+            # In bfloat16 a step towards the policy would be rounded away.
+            self.average = frozen_copy(model).float()
             base = self.average.get_base_model() if hasattr(self.average, "peft_config") else self.average
             add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
         width = model.get_output_embeddings().in_features

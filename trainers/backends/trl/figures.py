@@ -106,7 +106,10 @@ def _picked(
         figures["logits"] = logits[which]
     for name, head in (heads or {}).items():
         if name in wants:
-            figures[name] = blank.masked_scatter(own, head(hidden[0].float()).squeeze(-1)[which])
+            # Heads are float32, as the figures are; autocast would give theirs in bfloat16.
+            with torch.autocast(own.device.type, enabled=False):
+                found = head(hidden[0].float()).squeeze(-1)[which]
+            figures[name] = blank.masked_scatter(own, found)
     return figures
 
 

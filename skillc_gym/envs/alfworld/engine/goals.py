@@ -15,9 +15,9 @@ from skillc_gym.errors import InvalidGameError
 Test = Callable[[State], bool]
 Binding = dict[str, str]
 
-MAX_TERMS = 100_000
+MAX_TERMS = 1_000_000
 MAX_VARIABLES = 20
-"""Of one quantifier; ALFWorld's goals have at most 4, and 6,500 terms."""
+"""Of one quantifier; ALFWorld's goals have at most 4, and 6,500 terms; the largest generated ones some 800,000."""
 
 # What changes while a game is played, and the actions that change it. Every other predicate is settled at the start:
 # its truth is looked up once and folded into the test, and the test is asked again only after one of these actions.

@@ -245,7 +245,7 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)
-        self.goal = self.goals.goal(self._task).instruction
+        self.goal = self.core.shown_goal(self._task).instruction
         self._episode_transport = None
 
     def _open(self, address: str) -> None:

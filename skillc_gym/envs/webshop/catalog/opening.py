@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder
 from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_built, read_manifest
 from skillc_gym.envs.webshop.catalog.generate import GENERATOR_OPTIONS, GeneratedSource
@@ -38,7 +39,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
     Raises:
         SkillCError: Missing data, a file or a built catalogue that cannot be read, or arguments that make no sense.
     """
-    limit = {} if num_products is None else {"num_products": num_products}
+    limit = {} if num_products is None else {"num_products": require_whole("num_products", num_products, 1)}
     if source == "generated":
         return _built(_generated(generator, num_products))
     if isinstance(source, Mapping):

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.product import writable
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
@@ -202,7 +203,8 @@ class JsonSource:
     ) -> None:
         self._products, self._attributes = _file(products), attributes and _file(attributes)
         self._human = human_goals and _file(human_goals)
-        self._limit, self._accept = num_products, accept_truncated
+        self._limit = None if num_products is None else require_whole("num_products", num_products, 1)
+        self._accept = accept_truncated
 
     @classmethod
     def of_mapping(cls, source: Mapping[str, Any]) -> JsonSource:

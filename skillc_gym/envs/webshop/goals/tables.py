@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.goals.goals import (
     KINDS,
     NO_LIMIT,
+    SPLITS,
     DrawnGoals,
     GoalSet,
     GoalTable,
@@ -151,7 +153,6 @@ class _Goals(NamedTuple):
     human: dict[str, tuple[HumanInstruction, ...]]
 
 
-@lru_cache(64)
 def open_goals(
     catalog: Catalog, *, kind: str = "synthetic", split: str = "all", seed: int = 0, order: str = "upstream"
 ) -> GoalSet:
@@ -161,7 +162,7 @@ def open_goals(
         catalog: The catalogue.
         kind: "synthetic" (combinations of options, texts made by a template) or "human".
         split: "all", "train", "valid" or "test".
-        seed: Seeds the prices hidden behind ranges and the highest prices; never the order.
+        seed: Seeds the prices hidden behind ranges and the highest prices; never the order. 0 for an order with a seed.
         order: "upstream" or "verl-agent", each with its own shuffle of the same goals and its own splits, or
             "products", which keeps those of a product together, so that splits share no products. verl-agent gives
             each group of a vector a seed of its own, for its prices as well: "verl-agent:SEED" are the goals of one
@@ -171,12 +172,22 @@ def open_goals(
     Raises:
         SkillCError: An unknown name, no instruction of that kind in the catalogue, or no goal in the split.
     """
-    if kind not in KINDS:
-        raise unknown_name("kind of goals", kind, KINDS)
-    seeded = _SEEDED.fullmatch(order)
-    if order not in ORDERS and (seeded is None or int(seeded["seed"]) >= 1 << 32):
+    seed = require_whole("seed_prices", seed)
+    for what, name, known in (("kind of goals", kind, KINDS), ("split", split, SPLITS)):
+        if name not in known:
+            raise unknown_name(what, name, known)
+    seeded = _SEEDED.fullmatch(order) if isinstance(order, str) else None
+    if order not in tuple(ORDERS) and (seeded is None or int(seeded["seed"]) >= 1 << 32):
         remedy = "SEED is below 2**32, MEMBERS at least 1."
         raise unknown_name("order of goals", order, (*ORDERS, *_SEEDED_NAMES), remedy)
+    if seeded is not None and seed:
+        raise ConfigError(f"seed_prices={seed} and goal_order={order!r} both seed the prices; leave seed_prices out.")
+    return _goal_set(catalog, kind, split, seed, order)
+
+
+@lru_cache(64)
+def _goal_set(catalog: Catalog, kind: str, split: str, seed: int, order: str) -> GoalSet:
+    seeded = _SEEDED.fullmatch(order)
     if seeded is not None and seeded["members"]:
         return _drawn(catalog, kind, split, seeded)
     goals = _goals(catalog, kind, seed, order)
@@ -205,17 +216,16 @@ def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> Goa
         raise ConfigError(f"{members} goals are drawn without repetition, and the split {split!r} has {len(places)}")
     draw = np.random.RandomState(seed)
     drawn = [draw.choice(places, size=members, replace=False) for _ in range(reset + 1)]
-    # One order after the other, and none is remembered or written: of a large catalogue each has millions of goals.
-    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}", False) for member in range(members))
+    # One order after the other, and none is remembered: of a large catalogue each has millions of goals.
+    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}") for member in range(members))
     orders = (GoalSet(catalog, goals.table, kind=kind, human=goals.human) for goals in made)
     return DrawnGoals(orders, drawn[-1].tolist())
 
 
 @lru_cache(16)
-def _goals(catalog: Catalog, kind: str, seed: int, order: str, write: bool = True) -> _Goals:
+def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
     seeded = _SEEDED.fullmatch(order)
     seed, shuffle = (int(seeded["seed"]),) * 2 if seeded else (seed, ORDERS[order])
-    place = _place(catalog, kind, seed, order)
     # The many orders of verl-agent are made one after the other, of the same facts.
     facts = _facts if seeded else _facts.__wrapped__
 
@@ -224,7 +234,8 @@ def _goals(catalog: Catalog, kind: str, seed: int, order: str, write: bool = Tru
         table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    table = make() if len(catalog) < _LARGE else _kept(place, make, write=write)
+    # Nobody bounds how many seeds are played, and a large catalogue's goals take hundreds of megabytes each.
+    table = make() if seeded or len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make)
     return _Goals(table, _human(catalog) if kind == "human" else {})
 
 
@@ -244,12 +255,10 @@ def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> P
     return catalog.folder / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(folder: Path, make: Callable[[], GoalTable], *, write: bool) -> GoalTable:
+def _kept(folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
     """Maps a table from its folder, where it may be written the first time."""
     if not folder.is_dir():
         table = make()
-        if not write:
-            return table
         try:
             _write(table, folder)
         except OSError:  # a folder that cannot be written to: every process makes its own

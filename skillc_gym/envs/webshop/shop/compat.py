@@ -81,18 +81,23 @@ _KNOWN = ("num_products", "human_goals", "show_attrs")
 
 
 def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Turns upstream's arguments into those of `WebShopEnv`; ``num_products`` stays as it is.
+    """Turns upstream's arguments into those of `WebShopEnv`; ``num_products`` stays as it is, None is left out.
 
     ConfigError says what replaces an argument that is another thing here, UnknownNameError that it is neither's.
     """
+    # Whoever imports skillc_gym imports this module, and shall wait for no environment.
+    from skillc_gym.envs.base import require_switch
+
     ours: dict[str, Any] = {}
     for name, value in given.items():
+        if name in _KNOWN and value is None:
+            continue
         if name == "human_goals":
-            ours["goals"] = "human" if value else "synthetic"
+            ours["goals"] = "human" if require_switch(name, value) else "synthetic"
         elif name == "show_attrs":
-            ours["show_attributes"] = bool(value)
+            ours["show_attributes"] = require_switch(name, value)
         elif name == "num_products":
-            ours.update({} if value is None else {"num_products": value})
+            ours["num_products"] = value
         elif name not in REPLACED:
             raise unknown_name(
                 "argument", name, (*_KNOWN, *REPLACED), "These are upstream's; docs/webshop.md has ours."

@@ -141,7 +141,7 @@ def _replay(episode: Episode, front: ShopFront) -> Replay:
         task = front.goals.index(episode.task_id)
     except SkillCError as error:
         raise ConfigError(f"The shop has no task {episode.task_id!r}: {error}") from error
-    here = front.goals.goal(task).instruction
+    here = front.core.shown_goal(task).instruction
     if episode.goal != here:
         raise ConfigError(
             f"The task {episode.task_id} was {episode.goal!r}, and is {here!r} here: give the data and the options "

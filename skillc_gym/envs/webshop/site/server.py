@@ -58,7 +58,7 @@ def open_site(
     """
     from skillc_gym.envs.webshop.site.app import Site
 
-    front = ShopFront(WebShopEnv(**shop, observation_mode="url"))
+    front = ShopFront(WebShopEnv(**{**shop, "observation_mode": "url"}))
     recording = None if record is None else Recording(record, front, WebShopEnv(**shop), limit=record_limit << 20)
     hosts = frozenset({*LOOPBACK, *names}) if is_loopback(host) or names else None
     return Site(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -81,6 +83,15 @@ def test_games_are_asked_and_drawn_in_both_modes(mode: str | None):
     assert envs.np_random_seed == (5, 6)
     envs.set_attr("goal", ["one", "two"])
     assert envs.get_attr("goal") == ("one", "two")
+
+
+@pytest.mark.parametrize(("asked", "limit"), [(None, 50), (-1, None), (3, 3)])
+def test_its_step_limit_is_that_of_the_sync_mode(asked: int | None, limit: int | None):
+    for mode, unchecked in itertools.product((None, "sync"), (True, False)):
+        envs = make(mode, num_envs=1, max_episode_steps=asked, disable_env_checker=unchecked)
+        envs.reset(seed=0)
+        assert next((step for step in range(1, 55) if envs.step(["look"])[3][0]), None) == limit
+        assert ("PassiveEnvChecker" in str(envs.envs[0])) is not unchecked
 
 
 def test_some_games_can_be_reset_alone():

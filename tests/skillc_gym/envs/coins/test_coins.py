@@ -121,6 +121,7 @@ def test_mazes_depend_on_nothing_but_seed_and_name():
         ({"generator": {"sede": 1}}, UnknownNameError),
         ({"generator": {"longest": MOST_MOVES + 1}}, ConfigError),
         ({"generator": {"seed": True}}, ConfigError),
+        ({"generator": "x"}, ConfigError),
         ({"data": "/somewhere"}, ConfigError),
     ],
 )

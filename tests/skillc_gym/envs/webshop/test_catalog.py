@@ -64,6 +64,15 @@ def test_one_source_is_one_object(files):
     assert copy.deepcopy(open_catalog(files)) is pickle.loads(pickle.dumps(open_catalog(files))) is open_catalog(files)
 
 
+@pytest.mark.parametrize("number", [-1, 0, "x", 1.5, True])
+def test_the_number_of_products_is_a_whole_number(files, number):
+    for source in (files, "generated", open_catalog(files)):
+        with pytest.raises(ConfigError, match="num_products is a whole number from 1 up, got "):
+            open_catalog(source, num_products=number)
+    with pytest.raises(ConfigError, match="num_products"):
+        sources.JsonSource.of_folder(files, num_products=number)
+
+
 def test_other_content_is_another_catalogue(files):
     before = open_catalog(files)
     change(files, lambda rows: rows.pop())

@@ -69,6 +69,19 @@ def test_a_split_without_goals_says_so(shop):
         open_goals(SmallShop(makers=(), extra=[{"instruction": None}]))
 
 
+@pytest.mark.parametrize("seed", [None, 1.5, "1", True])
+def test_the_seed_of_prices_is_a_whole_number(shop, seed):
+    with pytest.raises(ConfigError, match="seed_prices is a whole number, got "):
+        open_goals(shop, seed=seed)
+    assert open_goals(shop, seed=np.int64(3)) is open_goals(shop, seed=3)
+
+
+@pytest.mark.parametrize("named", [{"split": ["train"]}, {"order": None}, {"order": ["upstream"]}, {"kind": ["human"]}])
+def test_names_that_are_no_texts_are_refused(shop, named):
+    with pytest.raises(UnknownNameError, match="expected one of"):
+        open_goals(shop, **named)
+
+
 @pytest.mark.parametrize(
     "task_id", ["synthetic/-1", "synthetic/99999", "human/0", "synthetic/01", "synthetic/x", "", "synthetic/²"]
 )

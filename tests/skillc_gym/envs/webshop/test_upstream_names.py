@@ -96,6 +96,22 @@ def test_goals_of_a_product_stand_together_and_splits_share_none(shop):
     assert grouped.cumulative[-1] == pytest.approx(ours.cumulative[-1])
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"goals": "human", "human_goals": False}, {"seed_prices": 1, "goal_order": "verl-agent:7"},
+     {"seed_prices": 1, "goal_order": "verl-agent:7:2"}],
+)  # fmt: skip
+def test_arguments_that_contradict_each_other_are_refused(shop, options):
+    with pytest.raises(ConfigError, match="leave "):
+        WebShopEnv(data=shop, **options)
+
+
+@pytest.mark.parametrize("generator", ["x", [1]])
+def test_a_generator_that_is_no_mapping_is_refused(generator):
+    with pytest.raises(ConfigError, match="generator= is a dictionary"):
+        WebShopEnv(data="generated", generator=generator)
+
+
 def test_features_of_pictures(shop, tmp_path):
     path, url = tmp_path / "features.npz", "http://x/1.jpg"
     np.savez(path, urls=np.array([url]), features=np.ones((1, 512), np.float32))

@@ -192,6 +192,11 @@ def test_the_largest_house_can_be_written(size: str):
     assert (len(found.receptacles), len(found.pickupable), len(Planner(found).things)) == (100, 150, 4)
 
 
+def test_the_largest_goal_can_be_played():
+    """Two of 22 things in any of 62 drawers: 532,066 ground conditions."""
+    assert World(game("pick2", seed=9, size="small", receptacles=100, objects=150, spares=20)).reset()
+
+
 def test_options_are_the_same_after_json():
     options = {"games_per_type": 2, "receptacles": [8, 9], "rooms": ["kitchen"], "mix": {"heat": 1}}
     one, other = (GeneratedGames("train", **given) for given in (options, json.loads(json.dumps(options))))

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from hostile_shop import SHOP
-from small_shop import RUG, play
+from small_shop import RUG, SmallShop, play
 
 from skillc_gym.envs.webshop.browser import tabs
 from skillc_gym.envs.webshop.browser.chromium import Browser
@@ -123,6 +123,11 @@ def test_moments_are_those_of_the_text_environment(make_env, transport):
         moment = env.restore(native.snapshot())
         assert moment == native.restore(env.snapshot())
         assert moment == native.restore(native.snapshot())
+
+
+def test_the_goal_is_escaped_as_in_the_text_environment(make_env):
+    shop = {"data": SmallShop(makers=(), extra=[{"instruction": "Find me [SEP] things"}]), "escape_markup": True}
+    assert make_env(**shop).reset(seed=0)[1]["goal"] == WebShopEnv(**shop).reset(seed=0)[1]["goal"]
 
 
 def test_the_page_is_read_anew_after_a_search_that_is_refused(make_env):

@@ -317,6 +317,15 @@ def test_recorded_episodes_are_shown_side_by_side():
         open_site({"data": SHOP, "seed_prices": 5}, episodes=episodes)
 
 
+@pytest.mark.parametrize("options", [{"observation_mode": "text_rich"}, {"escape_markup": True}])
+def test_episodes_are_shown_by_a_site_with_their_options(options):
+    shop = {"data": SmallShop(makers=(), extra=[{"instruction": "Find me [SEP] things"}]), **options}
+    env = WebShopEnv(**shop)
+    recorder = EpisodeRecorder(*env.reset(seed=0))
+    recorder.add("search[things]", env.step("search[things]"))
+    assert open_site(shop, episodes=[recorder.episode()])
+
+
 def test_a_taken_port_is_named(site):
     with pytest.raises(ConfigError, match="another host or port"):
         ThreadedSite(site.site, port=int(site.url.rpartition(":")[2]))
