@@ -99,7 +99,7 @@ def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path:
     gains = [each.overall.sr_without - before.overall.sr_without for each in after]
     assert found["change"]["without"]["mean"] == pytest.approx(sum(gains) / 2)
     assert found["change"]["without"]["interval"][0] > 0
-    assert found["against_first"]["with"] == {**found["against_first"]["with"], "mean": 0.0, "interval": None}
+    assert found["against_first"]["with"]["mean"] == 0.0
     assert [PairedReport.from_json(run["after"]) for run in found["runs"]] == after
     assert other["against_first"]["without"]["mean"] == 0.0  # seed 2 beside seed 2, where both came to the same
     assert [len(run["updates"]) for run in found["runs"]] == [12, 12]
