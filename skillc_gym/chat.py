@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.values import require_switch, require_whole
 
 __all__ = [
     "ChatFormat",
@@ -259,14 +260,11 @@ def _history(chat_format: ChatFormat, past: Sequence[PastStep], goal: str) -> st
 
 def _check_kind(name: str, kind: str, value: object) -> None:
     if kind == "bool":
-        fits, expected = value in (True, False), "true or false"
+        require_switch(f"ChatFormat.{name}", value)
     elif kind == "int":
-        fits, expected = isinstance(value, int) and not isinstance(value, bool) and value >= 0, "an integer >= 0"
-    elif kind.startswith("Mapping"):
-        fits, expected = isinstance(value, Mapping), "a mapping of commands to lists of names"
-    else:
-        fits, expected = isinstance(value, str), "a text"
-    if not fits:
+        require_whole(f"ChatFormat.{name}", value, 0)
+    elif not isinstance(value, Mapping if kind.startswith("Mapping") else str):
+        expected = "a mapping of commands to lists of names" if kind.startswith("Mapping") else "a text"
         raise ConfigError(f"ChatFormat.{name} must be {expected}, got {value!r}")
 
 

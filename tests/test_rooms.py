@@ -16,7 +16,7 @@ PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab", "scripts", 
 """From the bottom to the top: a package imports itself and those before it."""
 
 GYM = (
-    ("errors", "files", "lazy", "pages", "picture", "spaces", "version", "chat", "panels", "episodes"),
+    ("errors", "values", "files", "lazy", "pages", "picture", "spaces", "version", "chat", "panels", "episodes"),
     ("envs", "envs.base", "envs.registry", "envs.warm_start", "envs.context_need"),
     ("curricula", "curriculum", "wrappers"),
     ("vector",),

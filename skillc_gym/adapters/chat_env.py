@@ -12,10 +12,10 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.chat import ChatFormat, Message
-from skillc_gym.envs.base import require_switch, require_whole
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
+from skillc_gym.values import require_switch, require_whole
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
 

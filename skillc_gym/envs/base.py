@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import operator
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
 import gymnasium
-import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.errors import ConfigError, unknown_name
@@ -23,8 +21,6 @@ __all__ = [
     "TextTaskEnv",
     "rendered",
     "require_render_mode",
-    "require_switch",
-    "require_whole",
     "reset_needed",
 ]
 
@@ -45,24 +41,6 @@ def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | 
     if mode not in (None, *metadata["render_modes"]):
         raise unknown_name("render mode", mode, metadata["render_modes"], "Leave it out for none.")
     return mode
-
-
-def require_switch(name: str, value: object) -> bool:
-    """Returns True or False, also for 1 and 0; ConfigError for any other value: a text such as 'no' counts as true."""
-    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
-        return bool(value)
-    raise ConfigError(f"{name} is true or false, got {value!r}")
-
-
-def require_whole(name: str, value: Any, least: int | None = None) -> int:
-    """Returns a whole number, from ``least`` up if that is given; ConfigError for any other value."""
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or (least is not None and number < least):
-        raise ConfigError(f"{name} is a whole number{'' if least is None else f' from {least} up'}, got {value!r}")
-    return number
 
 
 class Snapshot(NamedTuple):

@@ -27,7 +27,7 @@ from skillc_gym.vector.members import (
     step_at_once,
     wrapped,
 )
-from skillc_gym.wrappers.skill_injection import PLACES, SkillInjection
+from skillc_gym.wrappers.skill_injection import SkillInjection
 from skillc_gym.wrappers.stack import find_wrapper
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -97,10 +97,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for name, size in (("num_groups", num_groups), ("group_size", group_size)):
             if not isinstance(size, int) or size < 1:
                 raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
-        if library is None and (skill_grade != "full" or where not in PLACES):
+        if library is None and skill_grade != "full":
             raise ConfigError(
-                f"{skill_grade=} and {where=} say how library= is shown, and there is none; pass library=..., or give "
-                "them to the members' own SkillInjection"
+                f"{skill_grade=} says how much of a skill is shown, and there is no library; pass library=..., or give "
+                "the grade to the members' own SkillInjection"
             )
         make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size

@@ -10,15 +10,16 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import GRADES, SkillText, load_library
-from skillc_gym.envs.base import require_switch, reset_needed
+from skillc_gym.envs.base import reset_needed
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode
+from skillc_gym.values import require_switch
 from skillc_gym.wrappers.stack import find_wrapper, text_space
 
 SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
 """A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 
-PLACES = ("observation", "info")
+_PLACES = ("observation", "info")
 """Where a skill can stand."""
 _OPTIONS = ("skill", "skill_grade", "skill_text")
 _GAP = "\n\n"
@@ -69,8 +70,8 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
             self, library=os.fspath(library), enabled=bool(enabled), where=where, grade=grade
         )
         gymnasium.Wrapper.__init__(self, env)
-        if where not in PLACES:
-            raise unknown_name("place for skills", where, PLACES)
+        if where not in _PLACES:
+            raise unknown_name("place for skills", where, _PLACES)
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
         self.library = load_library(library)

@@ -278,8 +278,8 @@ def evaluation_result(folder: Path, name: str | None = None, revision: str | Non
 def _place_free(text: str) -> str:
     """A name without the folders of the machine that it lies on; ORGANISATION/MODEL stays."""
     head, colon, tail = text.partition(":")
-    if colon:
-        return f"{head}:{_place_free(tail)}"
+    if colon:  # the host of an address is no folder
+        return f"{head if head.startswith('//') else _place_free(head)}:{_place_free(tail)}"
     return Path(text).name if Path(text).is_absolute() or text.startswith(("~", ".")) else text
 
 
@@ -299,7 +299,8 @@ def _command(model: str, settings: Mapping[str, Any]) -> str:
         else:
             each = shared if isinstance(shared, list) else [shared]
             words += [option, *(one if isinstance(one, str) else json.dumps(one) for one in each)]
-    words += ["--tasks", "TASKS"] * ("tasks_sha256" in settings)
+    if "tasks_sha256" in settings:
+        words += ["--tasks", "TASKS"]
     return shlex.join(words)
 
 

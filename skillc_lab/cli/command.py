@@ -38,8 +38,8 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
     """Runs a command by the words after its name, ``prog``; says in one line what was wrong.
 
     Returns:
-        The exit status: 2 for bad input and anything missing, 1 for what the system refuses, 130 after Ctrl-C or
-        SIGTERM.
+        The exit status: 2 for bad input and anything missing, 1 for what the system refuses and for cells that failed
+        or differ, 130 after Ctrl-C or SIGTERM.
 
     Raises:
         BrokenPipeError: The reader of the output has gone.

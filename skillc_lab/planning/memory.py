@@ -81,7 +81,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
         row_tokens=longest,
         own_tokens=min(longest, steps * config.max_reply_tokens),
         playing=min(members, config.max_parallel),
-        reference="ref_logprobs" in inputs or "reference" in teachers,
+        reference="ref_logprobs" in inputs | recipe.advantage.inputs or "reference" in teachers,
         average="average" in teachers,
         distributions=bool(inputs & {"logits", "teacher_logits"}),
         scored=len(scored) + bool(recipe.advantage.inputs),

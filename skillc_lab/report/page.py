@@ -70,16 +70,17 @@ def make_report(
     source = read_source(Path(folder), before=before, after=after)
     target = _own_folder(Path(folder)) if out is None else Path(out)
     first, second = source.before.report, source.after.report
-    if first is not None and second is not None:
-        compare_reports(first, second, skill=False)  # refuses other panels before anything is drawn
-    if source.run is not None:
-        figures = save_figures(source.run, target, before=first, after=second)
-    else:
-        figures = save_outcome_figure(second, target, before=first) if second is not None else {}
     runs = []
     if source.run or versus:
         own, *others = (read_run(Path(each)) for each in (folder, *versus))
         runs = _distinct([replace(own, before=first, after=second), *others], [folder, *versus])
+    for other in (first, *(each.after for each in runs[1:])):
+        if other is not None and second is not None:
+            compare_reports(other, second, skill=False)  # refuses other tasks before anything is drawn
+    if source.run is not None:
+        figures = save_figures(source.run, target, before=first, after=second)
+    else:
+        figures = save_outcome_figure(second, target, before=first) if second is not None else {}
     if versus:
         figures["beside"] = save_versus(runs, target / "beside.png")
     page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
@@ -109,7 +110,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     if run is not None:
         values["retirements"], values["said"] = retirements(run.retirements), said_of(run)
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
-    values["shared"] = shared_words(runs)
+    values["shared"] = shared_words(runs) if len(runs) > 1 else ""
     values["acted"] = acted_table(runs)
     values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}
     return _render("report.html", title, values)

@@ -54,11 +54,8 @@ def said_of(run: RunRecords) -> list[str]:
         whom = {0.0: "No training rollout sees", 1.0: "Every training rollout sees"}
         said.append(whom.get(share, f"{100 * share:.0f} % of each type's training rollouts see") + " the skill.")
     for what, key in _COUNTED.items():
-        whole = run.overall(key).values
-        # Older runs recorded the conditions alone.
-        arms = [value for arm in ("with", "without") for value in run.overall(f"{key}_{arm}").values]
-        of = "an update's" if whole else "one condition's"
-        most = f"At most {100 * max(whole or arms):.0f} % of {of} {what}." if whole or arms else ""
+        values = run.overall(key).values
+        most = f"At most {100 * max(values):.0f} % of an update's {what}." if values else ""
         said.append(most or f"It was not recorded how many {what}.")
     return said
 

@@ -221,7 +221,7 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any)
 def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
     for place, row in ((place, row) for place, name in enumerate(names) if (row := regime.row(name))):
         change = row.changes.get("with")
-        fell = change is not None and change.interval is not None and change.interval.high < 0 and change.seeds > 1
+        fell = change is not None and change.interval.high < 0 and change.seeds > 1
         colour = _FELL if fell else _QUIET
         end = _interval(axes, place, row.with_skill, colour)
         _seeds(axes, place + 0.25, row.by_seed("with_skill"), colour)

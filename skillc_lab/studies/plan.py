@@ -21,6 +21,7 @@ UNTRAINED = "untrained"
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
 _OF_CELLS = frozenset({"run", "resume", "seed"})
+"""What the comparison sets for each cell itself."""
 
 
 def typed(text: str) -> Any:

@@ -147,10 +147,10 @@ def policy_player(
             f"{config.model} keeps skills of its own, which engine={config.engine!r} cannot show; name an engine that "
             "answers in tokens, or --memory library for the environment's skills"
         )
-    if config.eval_sampling.truncates:
+    if config.eval_sampling.truncates and not config.eval_greedy:
         raise ConfigError(
             f"top_p={config.top_p}, top_k={config.top_k} and min_p={config.min_p} do not reach an engine that answers "
-            "in words; leave them at their defaults, and send a server its own: engine.body='{\"top_p\": 0.9}'."
+            "in words; give top_p=1, top_k=0 and min_p=0, and send a server its own: engine.body='{\"top_p\": 0.9}'."
         )
     return TextPlayer(config, answers, folder)
 

@@ -88,8 +88,6 @@ class RowAssembler:
         total, tokens = (int(count) for count in backend.all_reduce_sum(counts))
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
         acting = {i: {name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers}
-        # A critic does not teach the policy what to say: it learns from cut episodes, too.
-        taught = [loss for loss in self.objective.losses if not loss.heads or loss is self.objective.policy_loss]
         return make_training_rows(
             trajectories,
             own.share(advantages.values),
@@ -98,9 +96,7 @@ class RowAssembler:
             total=total,
             tokens=tokens,
             longest=self.config.longest_trajectory,
-            factors=[
-                self._unless_cut(acting[i], each, taught) for i, each in zip(own.numbers, trajectories, strict=True)
-            ],
+            factors=[self._unless_cut(acting[i], each) for i, each in zip(own.numbers, trajectories, strict=True)],
             targets={name: own.share(values) for name, values in advantages.targets.items()},
         )
 
@@ -134,19 +130,17 @@ class RowAssembler:
         return split(rows, self.config.micro_batches)
 
     def _masked(self, row: TrainingRow, own: LocalBatch) -> TrainingRow:
-        """A row maker's row: the policy gradient leaves out cut trajectories here, too."""
+        """A row maker's row: cut trajectories are left out here, too."""
         if row.trajectory < 0:
             return row
-        policy = self.objective.policy_loss
-        left_out = [policy] if policy else []
-        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory], left_out))
+        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory]))
 
-    def _unless_cut(
-        self, weights: Mapping[str, float], trajectory: Trajectory, losses: Sequence[Loss]
-    ) -> dict[str, float]:
-        """Weights in losses, 0 in some of these where the trajectory is masked."""
-        left_out = {loss.name for loss in losses} if is_masked(trajectory, self.config.mask_truncated) else set()
-        return {name: 0.0 if name in left_out else value for name, value in weights.items()}
+    def _unless_cut(self, weights: Mapping[str, float], trajectory: Trajectory) -> dict[str, float]:
+        """Weights in losses; where the trajectory is masked, 0 in all but a critic's, which teaches no words."""
+        if not is_masked(trajectory, self.config.mask_truncated):
+            return dict(weights)
+        critics = {loss.name for loss in self.objective.losses if loss.heads and loss is not self.objective.policy_loss}
+        return {name: value if name in critics else 0.0 for name, value in weights.items()}
 
     def _with_teachers(self, row: TrainingRow) -> TrainingRow:
         missing = [

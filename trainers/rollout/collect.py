@@ -125,7 +125,7 @@ class GroupRollouts:
                 group_size,
                 library=self.library,
                 where="info",
-                skill_grade=self.skill_grade,
+                skill_grade=self.skill_grade if self.library else "full",
                 wrappers=(
                     *self.wrappers,
                     partial(ActionFormat, require_think=self.require_think, tail=self.chat_format.reply_tail),

@@ -103,7 +103,8 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)
     if total == 0.0:
-        total, freedom = (len(table) * len(table[0])) ** -2.0, max(1, (len(table) - 1) or len(table[0]) - 1)
+        total, freedom = variance_of_mean([[table[0][0] + 1.0, *table[0][1:]], *table[1:]])
+        total = total or 1.0  # one seed and one value say nothing
     return Difference(
         mean=fmean(by_seed),
         error=math.sqrt(total),

@@ -22,12 +22,12 @@ from skillc_gym.envs.base import (
     TextTaskEnv,
     rendered,
     require_render_mode,
-    require_switch,
     reset_needed,
 )
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
+from skillc_gym.values import require_switch
 
 if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.engine.textworld import UpstreamStarter, UpstreamWorld

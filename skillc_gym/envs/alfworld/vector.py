@@ -77,5 +77,5 @@ def make_vector(
     if wrappers or disable_env_checker is False or not asked.keys() <= {"autoreset_mode"}:
         env_kwargs |= {"max_episode_steps": max_episode_steps, "disable_env_checker": disable_env_checker}
         return gymnasium.make_vec(ALFWORLD.id, num_envs, "sync", asked, wrappers, **env_kwargs)
-    limit = gymnasium.spec(ALFWORLD.id).max_episode_steps if max_episode_steps is None else max_episode_steps
+    limit = ALFWORLD.max_episode_steps if max_episode_steps is None else max_episode_steps
     return ALFWorldVectorEnv(num_envs, max_episode_steps=None if limit == -1 else limit, **asked, **env_kwargs)

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, require_switch
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
@@ -39,6 +39,7 @@ from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
+from skillc_gym.values import require_switch
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "url")
 MAX_OBSERVATION = 1 << 20

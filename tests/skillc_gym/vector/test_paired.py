@@ -173,7 +173,7 @@ def test_the_first_reset_is_of_all(groups):
         groups.reset(options={"reset_mask": np.array([True] * 3 + [False] * 3)})
 
 
-@pytest.mark.parametrize("shown", [{"skill_grade": "minimal"}, {"skill_grade": "bogus"}, {"where": "bogus"}])
+@pytest.mark.parametrize("shown", [{"skill_grade": "minimal"}, {"skill_grade": "bogus"}])
 def test_a_grade_needs_a_library(shown):
     with pytest.raises(ConfigError, match="pass library="):
         PairedVectorEnv(ToyEnv, 2, 2, **shown)

@@ -193,7 +193,7 @@ def test_what_never_varied_is_as_noisy_as_one_episode_that_differs() -> None:
     same, always = ([([value] * 20, [0.0] * 20)] * 5 for value in (0.0, 1.0))
     assert mean_difference(same).equivalence_p() < 0.05 < mean_difference(same).p_value
     assert mean_difference(always).p_value < 0.05
-    assert mean_difference(same).error == pytest.approx(1 / 100)
+    assert mean_difference(same).error == pytest.approx(2**0.5 / 100)
     assert mean_difference(same[:2]).equivalence_p(margin=0.01) > 0.05, "forty episodes cannot tell a point"
 
 

@@ -180,6 +180,8 @@ class TrlBackend:
 
     def _figures(self, model: Any, tokens: Tokens, wants: Collection[str]) -> dict[str, torch.Tensor]:
         accelerator, config = self.trainer.accelerator, self.config
+        # The float32 average of a policy in bfloat16 is scored as the policy is.
+        averaged = config.precision == "pure_bfloat16" and model is self.trainer.extras.average
         with accelerator.autocast():
             return own_figures(
                 model,
@@ -189,7 +191,7 @@ class TrlBackend:
                 temperature=config.temperature,
                 heads=self.trainer.extras.heads,
                 share=config.share_prefixes,
-                dtype=torch.bfloat16 if self._copies else None,
+                dtype=torch.bfloat16 if self._copies or averaged else None,
             )
 
     def _if_changed(self, name: str, send: Callable[[], object]) -> None:

@@ -16,8 +16,9 @@ Test = Callable[[State], bool]
 Binding = dict[str, str]
 
 MAX_TERMS = 1_000_000
+"""ALFWorld's goals have at most 6,500; among generated ones of the largest houses some have more than 500,000."""
 MAX_VARIABLES = 20
-"""Of one quantifier; ALFWorld's goals have at most 4, and 6,500 terms; the largest generated ones some 800,000."""
+"""Of one quantifier; ALFWorld's goals have at most 4."""
 
 # What changes while a game is played, and the actions that change it. Every other predicate is settled at the start:
 # its truth is looked up once and folded into the test, and the test is asked again only after one of these actions.

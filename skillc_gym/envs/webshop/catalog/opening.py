@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, CatalogBuilder
 from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_built, read_manifest
 from skillc_gym.envs.webshop.catalog.generate import GENERATOR_OPTIONS, GeneratedSource
@@ -21,6 +20,7 @@ from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
 from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, unknown_name
 from skillc_gym.files import cache_folder
+from skillc_gym.values import require_whole
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Catalog | None
 """What names a catalogue; see `open_catalog`."""

@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.product import writable
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
+from skillc_gym.values import require_whole
 
 _CHUNK = 1 << 22
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}

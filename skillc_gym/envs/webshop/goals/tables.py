@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import require_whole
 from skillc_gym.envs.webshop.goals.goals import (
     KINDS,
     NO_LIMIT,
@@ -32,6 +31,7 @@ from skillc_gym.envs.webshop.goals.goals import (
 )
 from skillc_gym.envs.webshop.workplace import publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
+from skillc_gym.values import require_whole
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
@@ -216,14 +216,14 @@ def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> Goa
         raise ConfigError(f"{members} goals are drawn without repetition, and the split {split!r} has {len(places)}")
     draw = np.random.RandomState(seed)
     drawn = [draw.choice(places, size=members, replace=False) for _ in range(reset + 1)]
-    # One order after the other, and none is remembered: of a large catalogue each has millions of goals.
-    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}") for member in range(members))
+    # One order after the other, and none is remembered or written: of a large catalogue each has millions of goals.
+    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}", False) for member in range(members))
     orders = (GoalSet(catalog, goals.table, kind=kind, human=goals.human) for goals in made)
     return DrawnGoals(orders, drawn[-1].tolist())
 
 
 @lru_cache(16)
-def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
+def _goals(catalog: Catalog, kind: str, seed: int, order: str, write: bool = True) -> _Goals:
     seeded = _SEEDED.fullmatch(order)
     seed, shuffle = (int(seeded["seed"]),) * 2 if seeded else (seed, ORDERS[order])
     # The many orders of verl-agent are made one after the other, of the same facts.
@@ -234,8 +234,7 @@ def _goals(catalog: Catalog, kind: str, seed: int, order: str) -> _Goals:
         table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    # Nobody bounds how many seeds are played, and a large catalogue's goals take hundreds of megabytes each.
-    table = make() if seeded or len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make)
+    table = make() if len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make, write=write)
     return _Goals(table, _human(catalog) if kind == "human" else {})
 
 
@@ -255,10 +254,12 @@ def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> P
     return catalog.folder / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(folder: Path, make: Callable[[], GoalTable]) -> GoalTable:
+def _kept(folder: Path, make: Callable[[], GoalTable], *, write: bool) -> GoalTable:
     """Maps a table from its folder, where it may be written the first time."""
     if not folder.is_dir():
         table = make()
+        if not write:
+            return table
         try:
             _write(table, folder)
         except OSError:  # a folder that cannot be written to: every process makes its own

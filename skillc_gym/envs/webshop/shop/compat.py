@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.values import require_switch
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,6 @@ def read_upstream(given: Mapping[str, Any]) -> dict[str, Any]:
 
     ConfigError says what replaces an argument that is another thing here, UnknownNameError that it is neither's.
     """
-    # Whoever imports skillc_gym imports this module, and shall wait for no environment.
-    from skillc_gym.envs.base import require_switch
-
     ours: dict[str, Any] = {}
     for name, value in given.items():
         if name in _KNOWN and value is None:

@@ -14,7 +14,7 @@ from typing import Any
 MEGABYTES = 200
 """What a process may take beyond what it has with everything imported."""
 CPU_SECONDS = 20
-"""A hang ends here; what is refused is refused a hundred times sooner."""
+"""A hang ends here; what is refused is refused some fifteen times sooner."""
 
 
 class Confined:

@@ -1,0 +1,28 @@
+"""Options held against what they may be, where a wrong one would be taken for another in silence."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from skillc_gym.errors import ConfigError
+
+
+def require_switch(name: str, value: object) -> bool:
+    """Returns True or False, also for 1 and 0; ConfigError for any other value: a text such as 'no' counts as true."""
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+        return bool(value)
+    raise ConfigError(f"{name} is true or false, got {value!r}")
+
+
+def require_whole(name: str, value: Any, least: int | None = None) -> int:
+    """Returns a whole number, from ``least`` up if that is given; ConfigError for any other value."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or (least is not None and number < least):
+        raise ConfigError(f"{name} is a whole number{'' if least is None else f' from {least} up'}, got {value!r}")
+    return number
