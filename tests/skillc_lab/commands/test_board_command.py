@@ -109,10 +109,15 @@ def test_the_command_of_a_result_can_be_typed_and_names_no_place(small, evaluati
         tmp_path,
         env_wrappers={"my_module:Hints": {"count": 2}},
         agent_options={"embeddings": "/home/me/vectors", "count": 3},
+        library="/home/me/skills:wrong",
         tasks_sha256="0" * 64,
     )
     command = evaluation_result(folder).about["command"]
-    for words in (["--env-wrappers", '{"my_module:Hints": {"count": 2}}'], ["--agent.embeddings", '"vectors"']):
+    for words in (
+        ["--env-wrappers", '{"my_module:Hints": {"count": 2}}'],
+        ["--agent.embeddings", '"vectors"'],
+        ["--library", "skills:wrong"],
+    ):
         assert shlex.join(words) in command
     assert command.endswith("--tasks TASKS")
     assert "/home" not in command

@@ -169,7 +169,12 @@ def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_pat
     for before, after in (("few", "all"), ("all", "few")):
         with pytest.raises(ConfigError, match="different panels"):
             make_report(tmp_path / "all", before=tmp_path / before, after=tmp_path / after)
-    assert not (tmp_path / "all" / "report").exists()
+    runs = [write_run(tmp_path / name, steps=3) for name in ("one", "two")]
+    evaluate(runs[0] / "after", 0)
+    (tmp_path / "few").rename(runs[1] / "after")
+    with pytest.raises(ConfigError, match="different panels"):
+        make_report(runs[0], versus=[runs[1]])
+    assert not any((folder / "report").exists() for folder in (tmp_path / "all", *runs))
 
 
 def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path: Path) -> None:
