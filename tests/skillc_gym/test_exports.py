@@ -22,4 +22,4 @@ def test_importing_the_package_imports_what_it_registers_and_no_more():
     program = "import sys, skillc_gym; print(*sorted(name for name in sys.modules if name.startswith('skillc_gym.')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     rooms = {name.split(".")[1] for name in done.stdout.split()}
-    assert rooms == {"chat", "envs", "errors", "lazy", "version"}
+    assert rooms == {"chat", "envs", "errors", "lazy", "values", "version"}
