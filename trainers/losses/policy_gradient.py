@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillc_gym.errors import ConfigError
-from trainers.base import RatioLevel
+from trainers.base import Count, Fraction, RatioLevel
 from trainers.losses.base import Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
@@ -107,18 +107,19 @@ class TeacherSizedPolicyGradient(ClippedPolicyGradient):
     """RLSD (arXiv 2604.03128): :func:`trainers.losses.rlsd_weight` times the advantage in the clipped objective."""
 
     taught_behind: ClassVar[View | None] = "with_skill"
-    start: float = 0.5
+    start: Fraction = 0.5
     """Weight of the teacher in the first update."""
-    mixing_steps: int = 100
+    mixing_steps: Count = 100
     """Updates after which the teacher has no weight."""
-    width: float = 0.2
+    width: Fraction = 0.2
     """Half width of the range of the teacher's factor."""
     teacher_weights: Weights = "policy"
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_weight`` too, and by how much it changes an advantage."""
         lam = rlsd_mixing(inputs.update - 1, self.start, self.mixing_steps)
-        weight = rlsd_weight(inputs.old_logprobs, inputs["teacher_logprobs"], inputs.advantages, lam, self.width)
+        # The teacher has the weights of now; against older ones a later minibatch would take the steps since for a gap.
+        weight = rlsd_weight(inputs.logprobs, inputs["teacher_logprobs"], inputs.advantages, lam, self.width)
         result = super().__call__(inputs.with_(advantages=inputs.advantages * weight))
         part = (inputs.advantages * (weight - 1)).abs()
         return replace(result, log={**result.log, "teacher_weight": weight, "teacher_part": part})
@@ -153,7 +154,7 @@ def rlsd_mixing(update: int, start: float = 0.5, steps: int = 100) -> float:
 
 @dataclass(frozen=True)
 class HindsightPolicyGradient(ClippedPolicyGradient):
-    """OPID (arXiv 2606.26790): ``A + w sg(log p_T - log p_old)`` per token, inside the clipped objective.
+    """OPID (arXiv 2606.26790): ``A + w sg(log p_T - log p_S)`` per token, inside the clipped objective.
 
     The teacher is the same policy with a skill in its prompt that was written from the finished episode: rows of the
     update's rollouts that bring this text take the place of those without.
@@ -172,7 +173,8 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_gap`` too, and by how much it changes an advantage."""
-        gap = (inputs["teacher_logprobs"] - inputs.old_logprobs).detach()
+        # Not the old ones, as in RLSD above.
+        gap = (inputs["teacher_logprobs"] - inputs.logprobs).detach()
         part = self.teacher_weight * gap
         result = super().__call__(inputs.with_(advantages=inputs.advantages + part))
         return replace(result, log={**result.log, "teacher_gap": gap, "teacher_part": part.abs()})

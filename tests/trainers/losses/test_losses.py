@@ -306,6 +306,18 @@ def test_rlsds_teacher_goes_and_opids_speaks_where_all_returns_are_equal():
     assert not HindsightPolicyGradient().needs_advantages
 
 
+@pytest.mark.parametrize("loss", [TeacherSizedPolicyGradient(), HindsightPolicyGradient(teacher_weight=1.0)])
+def test_a_teacher_who_reads_what_the_student_reads_adds_nothing_in_a_later_minibatch(loss):
+    later = inputs(teacher_logprobs=inputs().logprobs.detach(), old_logprobs=OLD)
+    torch.testing.assert_close(loss(later).values, ClippedPolicyGradient()(later).values)
+
+
+@pytest.mark.parametrize("wrong", [{"mixing_steps": 0}, {"start": 1.5}, {"width": -0.1}])
+def test_a_schedule_that_rlsd_could_not_follow_is_refused_before_it_plays(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        get_recipe("rlsd", **wrong)
+
+
 def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():
     given = inputs(sampling_logprobs=OLD)
     torch.testing.assert_close(Relabelling(alpha=0.5)(given).values, relabelling(given.logprobs, OLD, 0.5, 1.0))
