@@ -156,7 +156,8 @@ class Learner:
     def extra_rows(self, batch: RolloutBatch, advantages: Advantages, update: int) -> tuple[list[TrainingRow], Record]:
         """What this process trains on beside its rollouts, and for the log how much all processes do."""
         config, own = self.config, LocalBatch.of(batch, self.backend).numbers
-        view = UpdateView(batch, advantages, own, self.setup.prompts, update, config.seed, config.num_minibatches)
+        weighing = config.num_minibatches, config.loss_aggregation, config.longest_trajectory
+        view = UpdateView(batch, advantages, own, self.setup.prompts, update, config.seed, *weighing)
         made = [row for maker in self.method.recipe.rows for row in maker(view)]
         if not self.method.recipe.rows:
             return made, {}

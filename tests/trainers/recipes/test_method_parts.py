@@ -31,7 +31,7 @@ from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByValue
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
-from trainers.rollout.batches import TrainingRow
+from trainers.rollout.batches import TrainingRow, make_training_rows
 from trainers.stats import wilson
 
 RATE = st.floats(0, 1)
@@ -223,6 +223,14 @@ def test_won_injected_episodes_are_relabelled():
     closed = view(contrasted([e.episode for e in batch.trajectories], -0.2))
     assert RelabelledRows()(closed) == []
     assert len(RelabelledRows(by_contrast=False)(closed)) == 1
+
+
+@pytest.mark.parametrize("aggregation", ["trajectory", "token", "constant"])
+def test_a_rollouts_extra_row_weighs_what_the_rollout_does(aggregation: Any) -> None:
+    batch = batch_of([episode(won=True, condition=1), episode(won=False, actions=["go"])])
+    (row,) = WonRows()(replace(view(batch), aggregation=aggregation, longest=50))
+    played, _ = make_training_rows(batch.trajectories, [0, 0], range(2), aggregation, total=2, tokens=6, longest=50)
+    assert row.weights["relabelling"] == played.weights["policy"]
 
 
 def test_at_most_a_share_is_relabelled():

@@ -12,7 +12,7 @@ import numpy as np
 from skillc_gym.episodes import Episode
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabelling_weights
 from trainers.advantages.group_baselines import is_guided
-from trainers.base import Fraction, Natural, Options, TokenRow, Trajectory
+from trainers.base import Aggregation, Fraction, Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
 from trainers.retrieval.bm25 import words
 from trainers.rollout.batches import TrainingRow, token_weight
@@ -25,8 +25,9 @@ from trainers.writers import StepWriter
 class UpdateView:
     """An update as a row maker sees it: all processes' trajectories with signals, and what the scheme made of them.
 
-    ``own`` numbers the rollouts whose rows this process trains on, ``update`` counts from 1, and ``minibatches`` are
-    the update's optimiser steps.
+    ``own`` numbers the rollouts whose rows this process trains on, ``update`` counts from 1, ``minibatches`` are the
+    update's optimiser steps, and ``aggregation`` and ``longest`` as of
+    :func:`trainers.rollout.batches.make_training_rows`.
     """
 
     batch: RolloutBatch
@@ -36,13 +37,19 @@ class UpdateView:
     update: int
     seed: int
     minibatches: int = 1
+    aggregation: Aggregation = "trajectory"
+    longest: int = 1
 
     def weight(self, rollout: int, factor: float = 1.0) -> float:
         """Weight of an own token of a rollout in a loss that acts on it by some factor.
 
-        Its share is ``1 / (N T)``, N rollouts and T own tokens, whatever optimiser step it is trained in.
+        Its share by ``aggregation`` is ``1 / (N T)``, N rollouts and T own tokens, one of all own tokens, or ``1 / (N
+        longest)``, whatever optimiser step it is trained in.
         """
-        share = 1.0 / (len(self.batch.trajectories) * max(1, self.batch.trajectories[rollout].model_tokens))
+        lengths = [each.model_tokens for each in self.batch.trajectories]
+        rollouts, tokens = len(lengths), sum(lengths)
+        divisors = {"trajectory": rollouts * lengths[rollout], "token": tokens, "constant": rollouts * self.longest}
+        share = 1.0 / max(divisors[self.aggregation], 1)
         return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)
 
 
