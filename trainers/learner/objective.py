@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from skillc_gym.errors import ConfigError
+from trainers.advantages.group_baselines import SCHEMES as COMPARING
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner.setup import Backend
@@ -19,6 +20,8 @@ from trainers.rollout.batches import MicroBatch, TrainingRow, collate_tokens, pa
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
+_LEFT_OPEN = ("clip", "clip_high", "ratio", "kl_coef")
+"""Settings of a run that a loss may leave open."""
 
 Figures = Mapping[str, torch.Tensor]
 
@@ -162,19 +165,25 @@ class Objective:
 
 
 def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objective:
-    """A recipe's losses, with the run's settings where it leaves them open; a UserWarning for one that none reads."""
-    if config.loss_aggregation != "trajectory" and all(loss.acts_on == "rows" for loss in recipe.losses):
-        warnings.warn(
-            f"loss_aggregation={config.loss_aggregation} has no effect: it weighs rollouts, and {recipe.name} trains "
-            "on rows made of them, each episode as one.",
-            stacklevel=2,
-        )
-    losses = [
-        loss.configured(clip=config.clip, kl_coef=config.kl_coef, clip_high=config.clip_high, ratio=config.ratio)
-        for loss in recipe.losses
-    ]
+    """A recipe's losses, with the run's settings where it leaves them open; a UserWarning for those without effect."""
+    for message in _without_effect(config, recipe):
+        warnings.warn(message, stacklevel=2)
+    losses = [loss.configured(**{name: getattr(config, name) for name in _LEFT_OPEN}) for loss in recipe.losses]
     exact = engine_spec(config.engine).exact_logprobs and not config.rollouts_ahead
     return Objective(losses, pad_id, exact_sampling=exact, scored=recipe.advantage.inputs)
+
+
+def _without_effect(config: TrainConfig, recipe: Recipe) -> Iterator[str]:
+    """What a run's settings leave undone in silence."""
+    changed = [name for name in _LEFT_OPEN if getattr(config, name) not in (0, getattr(TrainConfig, name))]
+    if changed and all(type(loss).configured is Loss.configured for loss in recipe.losses):
+        given = ", ".join(f"{name}={getattr(config, name)}" for name in changed)
+        yield f"{given} has no effect: {recipe.name} has no policy gradient."
+    if config.group_size < 2 and recipe.reads_advantages and type(recipe.advantage) in COMPARING:
+        yield (
+            f"With group_size=1 every advantage is 0: {recipe.name} compares the rollouts of a task. Take a group_size "
+            "of at least 2, or method=ppo."
+        )
 
 
 def engine_mismatch(batch: MicroBatch, logprobs: torch.Tensor, counted: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -14,6 +14,7 @@ from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Returns, Trajectory
 from trainers.config import TrainConfig
 from trainers.losses import ClippedPolicyGradient
+from trainers.losses.value import EntropyBonus
 from trainers.memory import FixedLibrary
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import TaskSplit, sample_tasks
@@ -56,13 +57,12 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
             "group_size of at least 2, or redraw_groups=0."
         )
     learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
+    # What only keeps a policy near or unsettled, penalty and bonus, may miss some groups.
+    learns = learns or not all(
+        loss.needs_advantages or isinstance(loss, ClippedPolicyGradient | EntropyBonus) for loss in recipe.losses
+    )
     if learns or not isinstance(recipe.memory, FixedLibrary):
         raise ConfigError(
             f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
-            "rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
-        )
-    if not any(loss.needs_advantages or isinstance(loss, ClippedPolicyGradient) for loss in recipe.losses):
-        raise ConfigError(
-            f"redraw_groups leaves groups out by their returns, and {recipe.name} has no loss that reads these; take "
-            "grpo or one like it, or redraw_groups=0."
+            "losses, rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
         )

@@ -16,9 +16,9 @@ from trainers.losses.distribution_distillation import ForwardDistillation
 from trainers.losses.policy_gradient import ClippedPolicyGradient
 from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
-from trainers.memory import DistractedLibrary, FixedLibrary, GuidedLibrary, Memory
+from trainers.memory import D2SkillMemory, DistractedLibrary, FixedLibrary, GuidedLibrary, Memory, RetroAgentMemory
 from trainers.recipes.parts.allocation import Allocation, Always, ByDifficulty, ByNeed, BySignal, ByValue, Never
-from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
+from trainers.recipes.parts.curriculum import ContrastAverage, Internalization, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
 SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
@@ -76,10 +76,10 @@ class Recipe:
             return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
         if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
             return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
-        return self._unfit_losses(allocation) or self._unfit_memory(allocation)
+        return self._unfit_advantage() or self._idle_part(allocation) or self._unfit_memory(allocation)
 
-    def _unfit_losses(self, allocation: str) -> str:
-        """As :meth:`_misfit`, of what losses, row makers and the advantage scheme need of the other parts."""
+    def _unfit_advantage(self) -> str:
+        """As :meth:`_misfit`, of what losses and the advantage scheme need of each other."""
         advantage = f"advantage={self.advantage.name!r}"
         targets = {name for loss in self.losses for name in loss.targets}
         if lacking := targets - self.advantage.targets:
@@ -89,6 +89,15 @@ class Recipe:
             return (
                 f"{advantage} reads {', '.join(sorted(unknown))}, for which no loss has a head; take another advantage"
             )
+        if isinstance(self.advantage, RaisedBaseline) and not self.reads_advantages:
+            return f"no loss reads what {advantage} gives; leave the addition baseline out"
+        return ""
+
+    def _idle_part(self, allocation: str) -> str:
+        """As :meth:`_misfit`, of losses and row makers that would have no effect, or that of another text."""
+        gate = self.curriculum.gating.gate if isinstance(self.curriculum, Internalization) else None
+        if gate is not None and gate <= 0.5 and any(isinstance(loss, ForwardDistillation) for loss in self.losses):
+            return f"forward_distillation weighs max(0, 2 gate - 1), which is 0 with gate={gate}; leave one of them out"
         idle = [loss.name for loss in self.losses if loss.acts_on == "skill_free"]
         if idle and isinstance(self.allocation, Always):
             return (
@@ -100,6 +109,12 @@ class Recipe:
             return (
                 f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
+            )
+        taught = [loss for loss in self.losses if loss.acts_on == "skill_free" and loss.taught_behind == "with_skill"]
+        if taught and not isinstance(self.memory, FixedLibrary | DistractedLibrary):
+            return (
+                f"{taught[0].name} would teach what the library says, and memory={self.memory.name!r} shows other "
+                "texts; leave it out"
             )
         return ""
 
@@ -117,16 +132,27 @@ class Recipe:
                 f"skill; got {allocation} and {advantage}; add it to skill_grpo, guarded_imitation, "
                 "context_distillation, skill0 or static_withdrawal"
             )
+        return self._unfit_guidance(allocation, advantage)
+
+    def _unfit_guidance(self, allocation: str, advantage: str) -> str:
+        """As :meth:`_misfit`, of the parts of Skill0.5, which read each other."""
         guided = [allocation] * isinstance(self.allocation, ByDifficulty)
         guided += [advantage] * isinstance(self.advantage, Utilisation)
         if guided and not isinstance(self.memory, GuidedLibrary):
             return f"{' and '.join(guided)} would act on what memory='guided_library' shows; take method=skill05"
+        if guided == [advantage]:
+            return f"{advantage} gives rollouts without the skill none; take allocation='difficulty', not {allocation}"
         return ""
 
     @property
     def uses_skills(self) -> bool:
         """Whether any training rollout sees a skill."""
         return self.allocation.uses_skills
+
+    @property
+    def reads_advantages(self) -> bool:
+        """Whether any loss does."""
+        return any(loss.needs_advantages or isinstance(loss, ClippedPolicyGradient) for loss in self.losses)
 
     def current_options(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Recorded options as this version has them, whichever wrote them: those of parts that are gone left out."""
@@ -177,6 +203,9 @@ Addition = Callable[[Recipe], Recipe]
 def _baseline(recipe: Recipe) -> Recipe:
     if type(recipe.advantage) not in (Grpo, Csca):
         raise _taken("baseline", recipe, f"advantage={recipe.advantage.name!r}", "grpo, half_skill_grpo or skillc")
+    if isinstance(recipe.memory, D2SkillMemory | RetroAgentMemory):
+        # What they add to the returns leaves the success scale, on which the baseline is raised.
+        raise _taken("baseline", recipe, f"the returns of memory={recipe.memory.name!r}", "half_skill_grpo or skillc")
     return replace(recipe, advantage=RaisedBaseline())
 
 

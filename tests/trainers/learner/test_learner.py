@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -141,11 +142,20 @@ def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: Tra
     assert make_objective(config.with_(kl_coef=0.0), recipe, 0).needs_reference
 
 
-@pytest.mark.parametrize("method", ["opid", "raft"])
-def test_an_aggregation_that_no_row_would_follow_is_told(config: TrainConfig, method: str) -> None:
-    with pytest.warns(UserWarning, match="loss_aggregation=token has no effect"):
-        make_objective(config.with_(loss_type="dapo"), get_recipe(method), 0)
-    make_objective(config.with_(loss_type="gspo"), get_recipe(method), 0)
+@pytest.mark.parametrize(
+    ("method", "changes", "says"),
+    [
+        ("opsd", {"kl_coef": 0.5, "clip_high": 0.4}, "clip_high=0.4, kl_coef=0.5 has no effect"),
+        ("raft", {"loss_type": "gspo"}, "ratio=sequence has no effect"),
+        ("contrastive_relabelling", {"group_size": 1}, "every advantage is 0"),
+        ("raft", {"group_size": 1, "kl_coef": 0.0}, ""),
+        ("ppo", {"group_size": 1, "kl_coef": 0.5}, ""),
+    ],
+)
+def test_settings_without_effect_are_told(config: TrainConfig, method: str, changes: dict[str, Any], says: str) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        make_objective(config.with_(**changes), get_recipe(method), 0)
+    assert [says in str(warning.message) for warning in told] == [True] * bool(says)
 
 
 @pytest.mark.parametrize(("room", "share"), [(96, 0.0), (1, 1.0)])
@@ -293,22 +303,16 @@ def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(to
     assert trained[-1]["tokens_total"] == sum(record["tokens_generated"] for record in trained)
 
 
-@pytest.mark.parametrize("method", ["contrastive_relabelling", "skillc", "raft", "evolver"])
+@pytest.mark.parametrize("method", ["contrastive_relabelling", "skillc", "raft", "evolver", "ppo", "sdar", "opsd"])
 def test_methods_that_learn_from_all_groups_refuse_it(toy_folder: Path, tmp_path: Path, method: str) -> None:
     with pytest.raises(ConfigError, match="learns from those too"):
         started(toy_folder, tmp_path, method=method, redraw_groups=1)
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [({"method": "opsd"}, "no loss that reads these"), ({"method": "ppo", "group_size": 1}, "at least 2")],
-)
-def test_groups_that_cannot_differ_in_what_is_learned_refuse_it(
-    toy_folder: Path, tmp_path: Path, changes: dict[str, Any], why: str
-) -> None:
-    with pytest.raises(ConfigError, match=why):
-        started(toy_folder, tmp_path, redraw_groups=1, **changes)
-    for method in ("gigpo", "grpo+entropy", "sdar", "ppo"):
+def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(toy_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="at least 2"):
+        started(toy_folder, tmp_path, redraw_groups=1, group_size=1)
+    for method in ("gigpo", "grpo+entropy", "rlsd"):
         check_redrawing(TrainConfig(model="m", redraw_groups=1, kl_coef=0.1), get_recipe(method))
 
 

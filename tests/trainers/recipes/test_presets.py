@@ -6,6 +6,7 @@ import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,9 +159,16 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         ("grpo", {"advantage": "ppo"}, "reads values, for which no loss has a head"),
         ("skill_grpo+forward_distillation", {}, "would never act"),
         ("opsd", {"allocation": "always"}, "would never act"),
+        ("opsd+baseline", {}, "no loss reads what"),
+        ("context_distillation+baseline", {}, "no loss reads what"),
+        ("d2skill+baseline", {}, "take the place of the returns"),
+        ("d2skill+forward_distillation", {}, "would teach what the library says"),
+        ("fixed_gate+forward_distillation", {}, "which is 0 with gate=0.5"),
+        ("skillc+forward_distillation", {"gate": 0.4}, "which is 0 with gate=0.4"),
+        *((f"skill05+{name}", {}, "take allocation='difficulty'") for name in ("need", "value", "allocation")),
     ],
 )
-def test_an_addition_or_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, str], says: str) -> None:
+def test_an_addition_or_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         get_recipe(name, **options)
 
