@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -264,6 +265,36 @@ def test_gradients_with_copies_are_near_those_without(toy_folder: Path, tmp_path
             backend.backward(learner.loss(batch, 1))
         found.append(torch.cat([p.grad.flatten() for p in backend.trainer.model.parameters() if p.grad is not None]))
     assert torch.nn.functional.cosine_similarity(*found, dim=0) > 0.99
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> dict[str, torch.Tensor]:
+    """What TRL loads into the vLLM that it owns, which is none."""
+    weights: dict[str, torch.Tensor] = {}
+    made: dict[str, Any] = {"llm": MagicMock(), "_llm_weights_sleeping": False}
+    driver = made["llm"].llm_engine.model_executor.driver_worker
+    driver.model_runner.model.load_weights = lambda pairs: weights.update((name, w.clone()) for name, w in pairs)
+    monkeypatch.setattr("trainers.backends.trl.arguments.is_vllm_available", lambda: True)
+    monkeypatch.setattr(vllm_generation.VLLMGeneration, "_init_vllm", lambda self: vars(self).update(made))
+    return weights
+
+
+def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(
+    toy_folder: Path, tmp_path: Path, loaded: dict[str, torch.Tensor]
+) -> None:
+    learner = started(toy_folder, tmp_path, engine="vllm", lora_rank=2, precision="pure_bfloat16")
+    trainer = backend_of(learner).trainer
+    own = dict(trainer.model.named_parameters())
+    frozen = {name: value.clone() for name, value in own.items() if "lora_" not in name}
+    with torch.no_grad():
+        for name in own.keys() - frozen.keys():
+            own[name].normal_(0, 0.01)
+    wake_up(trainer.vllm_generation)
+    assert all(torch.equal(own[name], value) for name, value in frozen.items())
+    learner.backend.save_policy(tmp_path / "policy")
+    saved = load_file(tmp_path / "policy" / "model.safetensors")
+    assert loaded.keys() == saved.keys()
+    assert all(torch.equal(loaded[name], value) for name, value in saved.items())
 
 
 def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest.MonkeyPatch) -> None:

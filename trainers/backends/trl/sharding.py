@@ -1,8 +1,9 @@
-"""Weights that are spread over processes: what a run may then ask for, and a whole copy of weights for rollouts."""
+"""Weights that are spread over processes: what a run may then ask for, and whole weights for rollouts."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -38,6 +39,26 @@ class WholeCopy:
 def whole(tensor: torch.Tensor) -> torch.Tensor:
     """All of a tensor of which this process may have a part; all processes must ask together."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+@torch.no_grad()
+def merged_weights(generation: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The weights for TRL's ``VLLMGeneration``, adapters added; all processes must go through them together.
+
+    TRL's own way adds them in place and takes them out again, and each time the frozen weights are rounded anew.
+    """
+    model, device = generation.model, generation.accelerator.device
+    adapted = {f"{name}.base_layer.weight": m for name, m in model.named_modules() if hasattr(m, "get_delta_weight")}
+    with generation._dist.gather_params(list(model.parameters())):
+        for name, parameter in model.named_parameters():
+            if model.prefix in name:
+                continue
+            value = whole(parameter.data.to(device))
+            if name in adapted:
+                delta = adapted[name].get_delta_weight("default")
+                value = (value + whole(delta.to(device))).to(value.dtype)
+            plain = name.removeprefix("base_model.model.").replace(".base_layer", "")
+            yield generation._fix_param_name_to_vllm(plain), value
 
 
 def frozen_copy(model: Any) -> Any:

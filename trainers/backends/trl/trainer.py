@@ -12,6 +12,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from trl.trainer import grpo_trainer
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments, lora_config, started_with
 from trainers.backends.trl.extras import Extras
-from trainers.backends.trl.sharding import check_sharding
+from trainers.backends.trl.sharding import check_sharding, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
@@ -49,6 +50,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 reward_funcs=_no_reward,
                 train_dataset=Dataset.from_dict({"prompt": [""]}),  # it must have one; nobody reads it
             )
+        if config.lora_rank and self.args.use_vllm:
+            self.vllm_generation._iter_named_params = partial(merged_weights, self.vllm_generation)
         _check_reference(self.accelerator.unwrap_model(self.model), self.ref_model, config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
