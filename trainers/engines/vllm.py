@@ -21,7 +21,8 @@ from trainers.engines.types import Answer, Engine, Generation, Request, Streamin
 class VllmEngine(StreamingEngine):
     """Sends token prompts to a ``vllm.LLM`` of this process; vLLM's prefix cache serves growing conversations.
 
-    Replies are seeded per request, but reproducible only as far as vLLM's kernels are. It must be started with
+    Replies are seeded per request, but reproducible only as far as vLLM's kernels are; on a GPU vLLM draws by a token's
+    place in the whole sequence, so prompts of other lengths share no draws. It must be started with
     ``logprobs_mode="processed_logprobs"``, so that they are of the distribution sampled from; ``before_generate`` is
     called before every batch, for instance TRL's weight synchronisation.
     """
@@ -89,7 +90,7 @@ class VllmEngine(StreamingEngine):
 
 
 class VllmServerEngine(Engine):
-    """Sends token prompts to TRL's ``VLLMClient``: one length limit a batch, and the server chooses the seeds."""
+    """Sends token prompts to TRL's ``VLLMClient``; the server chooses the seeds."""
 
     def __init__(self, client: Any, eos_token_ids: Sequence[int], before_generate: Callable[[], object]) -> None:
         self.client = client
@@ -97,22 +98,29 @@ class VllmServerEngine(Engine):
         self._before_generate = before_generate
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        """Generates one reply per request; replies over a request's own limit are cut."""
+        """Generates one reply per request, in their order."""
         self._before_generate()
+        # A call has one limit, and the server refuses all of a call in which a prompt leaves no room for it.
+        replies = {
+            limit: iter(self._within(limit, [request for request in requests if request.max_tokens == limit], sampling))
+            for limit in sorted({request.max_tokens for request in requests})
+        }
+        return [next(replies[request.max_tokens]) for request in requests]
+
+    def _within(self, limit: int, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         with _in_words("The vLLM server"):
             output = self.client.generate(
                 prompts=[list(request.prompt_ids) for request in requests],
                 n=1,
                 **_drawing(sampling),
-                max_tokens=max(request.max_tokens for request in requests),
+                max_tokens=limit,
                 logprobs=0,
                 generation_kwargs={"stop_token_ids": self._eos},
             )
-        replies = []
-        for request, ids, logprobs in zip(requests, output["completion_ids"], output["logprobs"], strict=True):
-            chosen = [float(entry[0]) for entry in logprobs]
-            replies.append(Generation(list(ids)[: request.max_tokens], chosen[: request.max_tokens]))
-        return replies
+        return [
+            Generation(list(ids), [float(entry[0]) for entry in logprobs])
+            for _, ids, logprobs in zip(requests, output["completion_ids"], output["logprobs"], strict=True)
+        ]
 
 
 @contextmanager

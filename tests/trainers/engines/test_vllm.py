@@ -150,14 +150,21 @@ def test_the_turns_of_a_conversation_have_different_seeds() -> None:
     assert 0 <= turn_seed(Request(0, [3], 2**63)) < 2**31
 
 
-def test_a_server_cuts_replies_to_each_requests_limit() -> None:
-    def generate(**options: Any) -> Any:
-        assert options["max_tokens"] == 3
-        return {"completion_ids": [[5, 6, 7]] * 2, "logprobs": [[[-0.1], [-0.2], [-0.3]]] * 2}
+def test_a_prompt_near_the_models_limit_leaves_the_others_their_room() -> None:
+    def generate(prompts: list[list[int]], max_tokens: int, **_: Any) -> Any:
+        # As vLLM's server does it for the whole call.
+        assert all(len(ids) + max_tokens <= 8 for ids in prompts), "maximum context length"
+        return {
+            "completion_ids": [[ids[0]] * max_tokens for ids in prompts],
+            "logprobs": [[[-0.1]] * max_tokens for _ in prompts],
+        }
 
     engine = VllmServerEngine(SimpleNamespace(generate=generate), [1], lambda: None)
-    long, short = engine.generate([Request(0, [3], 0, 3), Request(1, [3], 0, 1)], Sampling())
-    assert (long.token_ids, short.token_ids, short.logprobs) == ([5, 6, 7], [5], [-0.1])
+    prompts = {5: 1, 6: 7, 7: 2, 9: 5}
+    requests = [Request(first, [first] * size, 0, min(3, 8 - size)) for first, size in prompts.items()]
+    replies = engine.generate(requests, Sampling())
+    assert [reply.token_ids for reply in replies] == [[5] * 3, [6], [7] * 3, [9] * 3]
+    assert replies[1].logprobs == [-0.1]
 
 
 @pytest.mark.parametrize(
