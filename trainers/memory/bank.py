@@ -209,8 +209,8 @@ def d2skill_score(similarity: float, entry: Entry, total: int, scale: float = 0.
 
 
 def retroagent_score(similarity: float, entry: Entry, total: int, alpha: float = 0.7, scale: float = 1.0) -> float:
-    """``alpha sim + (1 - alpha) (u + scale sqrt(ln N / n))`` of RetroAgent (arXiv 2603.08561); N and n count from 1."""
-    bonus = math.sqrt(math.log(max(total, 1)) / max(entry.uses, 1))
+    """``alpha sim + (1 - alpha) (u + scale sqrt(ln N / n))`` of RetroAgent (arXiv 2603.08561); n is uses plus 1."""
+    bonus = math.sqrt(math.log(max(total, 1)) / (1 + entry.uses))
     return alpha * similarity + (1.0 - alpha) * (entry.utility + scale * bonus)
 
 

@@ -24,6 +24,8 @@ class BankOptions(Memory):
     """Options of every memory with a bank."""
 
     published_likeness: ClassVar[float] = 0.0
+    first_utility: ClassVar[float] = 0.0
+    """Utility of an entry that nobody has been shown yet."""
 
     memory: ClassVar[type[BankMemory]]
     writer: Literal["steps", "policy", "none"] = "steps"
@@ -72,7 +74,8 @@ class BankOptions(Memory):
             for skill in filter(lambda skill: skill.text, tools.library.skills):
                 for kind in ("",) if skill.is_general else skill.task_types:
                     form: Literal["general", "task"] = "general" if skill.is_general else "task"
-                    bank.add(Draft(skill.text, skill.description, kind, form, writer="library"), 0)
+                    draft = Draft(skill.text, skill.description, kind, form, writer="library")
+                    bank.add(draft, 0, utility=self.first_utility)
         return bank
 
 
@@ -108,7 +111,8 @@ class BankMemory(SkillMemory):
         for names, episode in zip(shown, episodes, strict=True):
             self.bank.record_use(names, episode.won, self.update)
         self.credit(batch)
-        written = [self.bank.add(draft, self.update) for draft in self.write(batch, episodes)]
+        first = self.options.first_utility
+        written = [self.bank.add(draft, self.update, utility=first) for draft in self.write(batch, episodes)]
         evicted = self.evict()
         self.bank.save(self._path)
         added = {entry.name for entry in written if entry.created == self.update}

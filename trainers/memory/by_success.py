@@ -39,7 +39,8 @@ class _EvolveR(BankMemory):
         return principle_score(entry)
 
     def evict(self) -> list[str]:
-        weak = [entry.name for entry in self.bank if principle_score(entry) < self.options.purge_below]
+        due = self.update % self.options.purge_every == 0
+        weak = [entry.name for entry in self.bank if due and principle_score(entry) < self.options.purge_below]
         for name in weak:
             self.bank.remove(name)
         return [*weak, *super().evict()]
@@ -60,6 +61,8 @@ class EvolveRMemory(BankOptions):
     """A new principle this like an old one of its task type is taken for the same."""
     purge_below: NotNegative = 0.3
     """Principles with a lower score are dropped."""
+    purge_every: Count = 10
+    """Updates between two looks at the scores, as in the released script: one group must not decide alone."""
 
 
 class _SkillRL(BankMemory):
@@ -70,8 +73,8 @@ class _SkillRL(BankMemory):
         self._seen: dict[str, list[Episode]] = {}
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
-        """General skills first, then the type's own by likeness, newer ones after older ones of the same."""
-        return 2.0 * (entry.kind == "general") + similarity
+        """General skills first, then the library's for the type: what is written later stands beside them."""
+        return 2.0 * ((entry.kind == "general") + (entry.writer == "library")) + similarity
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         for episode in episodes:

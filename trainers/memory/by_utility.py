@@ -49,12 +49,11 @@ class _D2Skill(BankMemory):
                     self.bank.rate(name, moving_utility(self.bank[name].utility, worth, self.options.utility_rate))
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
-        """Reflects on groups whose skill-injected branch mostly failed, beside a sibling that succeeded."""
-        injected = [(own, [e.won for e in own if e.condition]) for own in _groups(batch)]
-        poor = [own for own, won in injected if won and fmean(won) < self.options.written_below]
+        """Reflects on what failed with the skill in groups that mostly failed, beside siblings that succeeded."""
+        poor = [own for own in _groups(batch) if fmean(e.won for e in own) <= self.options.written_below]
+        failed = [(own, lost) for own in poor if (lost := [e for e in own if e.condition and not e.won])]
         drafts = []
-        for own in poor[: self.options.most_written]:
-            lost = [e for e in own if e.condition and not e.won]
+        for own, lost in failed[: self.options.most_written]:
             drafts += self.writer.write([*[e for e in own if e.won], *lost])
         return drafts
 
@@ -76,7 +75,7 @@ class D2SkillMemory(BankOptions):
     utility_rate: Fraction = 0.5
     """Weight of an update's credit in an entry's utility."""
     written_below: NotNegative = 0.5
-    """A group is reflected on if the success of its skill-injected rollouts lies below this."""
+    """A group is reflected on if no more of its rollouts succeed, with the skill and without."""
     most_written: Natural = 10
     """Most groups that are reflected on per update."""
     protected_updates: Natural = 10
@@ -106,7 +105,9 @@ class _RetroAgent(BankMemory):
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
         scale = 1.0 if training else 0.0
-        return retroagent_score(similarity, entry, self.bank.total_uses, self.options.likeness_weight, scale)
+        # An entry counts as used once when it is added.
+        total = self.bank.total_uses + len(self.bank)
+        return retroagent_score(similarity, entry, total, self.options.likeness_weight, scale)
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
         """Adds the intrinsic reward; moves no running best."""
@@ -160,12 +161,14 @@ class RetroAgentMemory(BankOptions):
     memory: ClassVar[type[BankMemory]] = _RetroAgent
     name: ClassVar[str] = "retroagent"
     published_likeness: ClassVar[float] = 0.4
+    first_utility: ClassVar[float] = 0.5
     likeness_weight: Fraction = 0.7
     """Weight of likeness in the score (the paper's alpha)."""
     utility_rate: Fraction = 0.05
     """Weight of an episode's success in the utility of what it was shown."""
-    intrinsic_weight: NotNegative = 1.0
-    """Weight of the reward for progress beyond the task's best."""
+    intrinsic_weight: NotNegative = 0.1
+    """Weight of the reward for progress beyond the task's best; the paper's 1 stands beside a return of 10 for a win,
+    which is 1 here."""
 
 
 class _Skill1(BankMemory):

@@ -150,7 +150,7 @@ def test_the_scores_follow_their_definitions():
     entry = Entry("a", utility=0.4, uses=3, wins=2.0)
     assert exploration_bonus(10, 3) == pytest.approx(math.sqrt(math.log(11) / 4))
     assert d2skill_score(0.5, entry, 10) == pytest.approx(0.05 + 0.9 * (0.4 + 0.05 * math.sqrt(math.log(11) / 4)))
-    assert retroagent_score(0.5, entry, 10) == pytest.approx(0.35 + 0.3 * (0.4 + math.sqrt(math.log(10) / 3)))
+    assert retroagent_score(0.5, entry, 10) == pytest.approx(0.35 + 0.3 * (0.4 + math.sqrt(math.log(10) / 4)))
     assert principle_score(entry) == pytest.approx(3 / 5)
     assert moving_utility(0.4, 1.0, 0.5) == pytest.approx(0.7)
     assert (intrinsic_reward(0.7, 0.5), intrinsic_reward(0.5, 0.7)) == (pytest.approx(0.2), 0.0)
@@ -272,7 +272,9 @@ def test_d2skill_reflects_on_failing_groups_only(tmp_path):
     memory = D2SkillMemory().start(tools(tmp_path))
     fine = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
     assert memory.observe(batch_of(fine))["memory"]["added"] == 0
-    poor = [episode(won=False, condition=1), episode(won=True, actions=WIN)]
+    mostly = [episode(won=w, condition=1) for w in (True, False, False)] + [episode(won=True, actions=WIN)] * 3
+    assert memory.observe(batch_of(mostly))["memory"]["added"] == 0, "the group did well, if not by the skill"
+    poor = [episode(won=w, condition=1, actions=WIN) for w in (True, False)] + [episode(won=False)] * 2
     assert memory.observe(batch_of(poor))["memory"]["added"] == 1
 
 
@@ -311,23 +313,41 @@ def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path)
     assert "Key step" in ask(memory, kind=kind).text
 
 
+def test_what_skillrl_writes_takes_no_library_skills_place(tmp_path):
+    memory = SkillRLMemory().start(tools(tmp_path, "alfworld"))
+    kind = "pick_heat_then_place_in_recep"
+    library = ask(memory, kind=kind).text
+    for number in range(3):
+        memory.bank.add(Draft(f"written {number}", "heat some egg", kind), 5)
+    assert ask(memory, kind=kind).text == f"{library}\n\nwritten 0"
+
+
 def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
     memory = RetroAgentMemory().start(tools(tmp_path))
     batch = batch_of([episode(won=True, actions=WIN), *(episode(won=False, actions=WIN[:n]) for n in (2, 0))])
-    assert memory.returns(batch).tolist() == [2.0, 0.5, 0.0]
+    assert memory.returns(batch).tolist() == [1.1, 0.05, 0.0]
     memory.observe(batch)
-    assert memory.returns(batch).tolist() == pytest.approx([5 / 3, 1 / 6, 0.0])
+    assert memory.returns(batch).tolist() == pytest.approx([1 + 0.2 / 3, 0.05 / 3, 0.0])
     # GRPO takes out what is the same for all that won; how far lost ones came it leaves.
     assert grpo(memory.returns(batch), batch.task).tolist() != pytest.approx(grpo(batch.returns, batch.task).tolist())
     lost = batch_of([episode("new", won=False, actions=WIN[:n]) for n in (2, 0)])
-    assert memory.returns(lost).tolist() == [0.5, 0.0]
+    assert memory.returns(lost).tolist() == [0.05, 0.0]
+
+
+def test_an_entry_that_retroagent_never_showed_stands_above_one_that_failed(tmp_path):
+    memory = RetroAgentMemory(start_with="library").start(tools(tmp_path, "alfworld"))
+    assert {entry.utility for entry in memory.bank} == {0.5}
+    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    new = next(entry for entry in memory.bank if entry.created == 1)
+    memory.observe(batch_of([episode(won=False, condition=1, skill=new.name)]))
+    assert memory.bank[new.name].utility < new.utility == 0.5
 
 
 def test_retroagent_takes_the_environments_score_where_it_grades_lost_episodes(tmp_path):
     memory = RetroAgentMemory().start(tools(tmp_path))
     graded = replace(episode(won=False, actions=WIN), task_score=0.3)
     batch = batch_of([episode(won=True, actions=WIN), graded, episode(won=False, actions=WIN)])
-    assert memory.returns(batch).tolist() == [2.0, 0.3, 0.0]
+    assert memory.returns(batch).tolist() == pytest.approx([1.1, 0.03, 0.0])
 
 
 @pytest.mark.parametrize(("options", "published"), [(RetroAgentMemory, 0.4), (D2SkillMemory, 0.7), (Skill1Memory, 0.0)])
@@ -346,8 +366,11 @@ def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path
 def test_evolver_forgets_principles_that_do_not_help(tmp_path):
     memory = EvolveRMemory().start(tools(tmp_path))
     name = memory.bank.add(Draft("wrong", task_type="heat"), 0).name
-    for _ in range(3):
-        memory.observe(batch_of([episode(won=False, condition=1, skill=name)]))
+    lost = batch_of([episode(won=False, condition=1, skill=name)] * 8)
+    for _ in range(9):
+        memory.observe(lost)
+        assert name in memory.bank, "one group does not decide alone"
+    memory.observe(lost)
     assert name not in memory.bank
 
 
