@@ -62,13 +62,15 @@ class DistributionDistillation(Loss):
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The divergence at every own token; logs it as ``divergence``, and what it adds to the loss."""
-        student, teacher = inputs["logits"], inputs["teacher_logits"]
+        values = self._formula(inputs["logits"], inputs["teacher_logits"])
+        size = values.detach()
+        return TokenLoss(values, {"divergence": size, "teacher_part": self.coefficient * size.abs()})
+
+    def _formula(self, student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
         if self.top_k is not None and self.top_k < teacher.shape[-1]:
             best = teacher.topk(self.top_k, dim=-1).indices
             student, teacher = student.gather(-1, best), teacher.gather(-1, best)
-        values = generalised_jsd(student, teacher, self.mixture)
-        size = values.detach()
-        return TokenLoss(values, {"divergence": size, "teacher_part": self.coefficient * size.abs()})
+        return generalised_jsd(student, teacher, self.mixture)
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,19 @@ class ForwardDistillation(DistributionDistillation):
 
 @dataclass(frozen=True)
 class GuidedDistillation(DistributionDistillation):
-    """Skill0.5's internalisation: on rows of won guided episodes alone, over the teacher's 64 likeliest tokens."""
+    """Skill0.5's internalisation: on rows of won guided episodes alone, over the teacher's 64 likeliest tokens.
+
+    What the student gives to all others adds ``ln 2`` times half of it, as in the released code: where the student
+    never takes the teacher's step, the renormalised divergence alone has next to no gradient.
+    """
 
     name: ClassVar[str] = "guided_distillation"
     acts_on = "rows"
     coefficient: float = 1.0
     top_k: Count | None = 64
+
+    def _formula(self, student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
+        size = teacher.shape[-1]
+        best = teacher.topk(min(self.top_k or size, size), dim=-1).indices
+        rest = 1 - student.softmax(-1).gather(-1, best).sum(-1)
+        return super()._formula(student, teacher) + 0.5 * math.log(2) * rest.clamp(min=0)

@@ -64,7 +64,9 @@ SKILL1 = Recipe(
 # Skill0.5 (arXiv 2605.28424): general skills are internalised, specific ones stay in the prompt. Hard types get
 # guided rollouts with the general skills too, whose successes are distilled behind the usual prompt; easy types get
 # skill-free probes, and credit for doing better than those. The paper routes single tasks, plays the guided rollouts
-# after the plain ones, retrieves specific skills by embedding and starts from a fine-tuned policy.
+# after the plain ones, retrieves specific skills by embedding and starts from a fine-tuned policy. Its code compares
+# that credit with the last five updates' instead of the update's own, leaves probes and guided rollouts out of the KL
+# penalty, and distils in an optimiser step of its own, where here the distilled rows are a share of the update's.
 SKILL05 = Recipe(
     "skill05",
     "Skill0.5: general skills distilled, specific ones kept and credited.",

@@ -284,6 +284,17 @@ def test_distributions_are_compared_at_the_own_tokens(top_k):
     torch.testing.assert_close(result.values, expected)
 
 
+def test_skill05_pulls_at_a_student_who_never_takes_the_teachers_step():
+    teacher = torch.tensor([[4.0, 3.0, -9.0]])
+    student = torch.tensor([[4.0, 3.0, 9.0]], requires_grad=True)
+    outside = 1 - student.softmax(-1)[0, :2].sum().item()
+    values = GuidedDistillation(top_k=2)(inputs(logits=student, teacher_logits=teacher)).values
+    assert values.item() == pytest.approx(0.5 * math.log(2) * outside, rel=1e-5), "within the best both are the same"
+    values.sum().backward()
+    assert student.grad is not None
+    assert student.grad[0, 2] > 1e-3
+
+
 @pytest.mark.parametrize("wrong", [{"mixture": 2}, {"mixture": -0.1}, {"top_k": 0}])
 def test_a_comparison_of_nothing_or_beyond_the_mixture_is_refused_by_its_own_name(wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
