@@ -35,7 +35,7 @@ class SelfDistillation(Loss):
 
 @dataclass(frozen=True)
 class Opsd(SelfDistillation):
-    """:func:`trainers.losses.opsd`: OPSD (arXiv 2601.18734) on sampled tokens, as in SDAR's released code."""
+    """:func:`trainers.losses.opsd`: OPSD (arXiv 2601.18734) on sampled tokens, without a gate."""
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
         return opsd(inputs.logprobs, teacher)
@@ -53,8 +53,8 @@ def opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
     """``sg(log p_T) - log p_S`` per sampled token.
 
     Its expectation under the student is minus the reverse Kullback-Leibler divergence, but its gradient is
-    ``-grad log p_S``: it raises every sampled token alike, whatever the teacher thinks of it. The form over the whole
-    vocabulary is :func:`trainers.losses.generalised_jsd`; which of the two the published tables used is unsure.
+    ``-grad log p_S``: it raises every sampled token alike, whatever the teacher thinks of it. SDAR's scripts for OPSD
+    run :func:`sdar` with its gate instead. Over the whole vocabulary it is :func:`trainers.losses.generalised_jsd`.
 
     From log-probabilities of the sampled tokens without the skill and with it, tensors of one shape (ConfigError), of
     which the latter carry no gradient; a loss of that shape, without its coefficient (0.01 in the released code).

@@ -33,8 +33,9 @@ PPO = Recipe(
     losses=(ClippedPolicyGradient(), Value()),
 )
 
-# OPSD (arXiv 2601.18734) in its sampled-token form: no reward. The loss per token is 0.01 times the gap, as in SDAR's
-# released code. Its expected gradient on the policy's own samples is zero but for the 1/T weighting.
+# OPSD (arXiv 2601.18734) in its sampled-token form without a gate: no reward. The loss per token is 0.01 times the gap.
+# Its expected gradient on the policy's own samples is zero but for the 1/T weighting. SDAR's scripts for OPSD are
+# another method: its gated loss (sharpness 5), no policy gradient, and a KL penalty of 0.01 or 0.001.
 OPSD = Recipe("opsd", "OPSD: self-distillation of sampled tokens alone, no policy gradient.", losses=(Opsd(),))
 
 # The same beside GRPO, as in the comparison of SDAR (arXiv 2605.15155).
