@@ -14,6 +14,7 @@ from trainers.base import Natural, check_values
 from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel, read_options
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
+from trainers.models import cast
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
     cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
     model: Any = checkpoint.load()
     if (cuda and precision != "float32") or precision == "bfloat16_copy":
-        model = model.to(torch.bfloat16)
+        cast(model.parameters(), torch.bfloat16)
     moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
     return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
         within_model,
         without_bars,
     )
-    from trainers.models.precision import bfloat16_slowdown, bfloat16_warning
+    from trainers.models.precision import bfloat16_slowdown, bfloat16_warning, cast
     from trainers.models.pretrained import extract_adapters, get_model
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
 __all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
-__all__ += ["bfloat16_slowdown", "bfloat16_warning", "extract_adapters", "get_model"]
+__all__ += ["bfloat16_slowdown", "bfloat16_warning", "cast", "extract_adapters", "get_model"]

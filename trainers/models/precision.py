@@ -1,14 +1,21 @@
-"""What bfloat16 costs where it is no gain: processors without instructions for it compute it piece by piece."""
+"""A model's type, and what bfloat16 costs on processors without instructions for it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
 _ROWS, _WIDTH, _TRIES = 128, 512, 3
+
+
+def cast(parameters: Iterable[torch.nn.Parameter], dtype: torch.dtype) -> None:
+    """Casts parameters where they are, and not what else a model computes with, as its rotary frequencies."""
+    for parameter in parameters:
+        parameter.data = parameter.data.to(dtype)
 
 
 def bfloat16_slowdown() -> float:

@@ -18,7 +18,7 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.config import TrainConfig
-from trainers.models import load_model, load_plain_tokenizer, without_bars
+from trainers.models import cast, load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
@@ -105,14 +105,14 @@ def _adapted(model: Any, recipe: PolicyRecipe) -> Any:
 
 def _merged(model: Any, folder: Path) -> Any:
     """Writes the adapters alone, which can be passed on, and merges them; in bfloat16, to half the size."""
+    import torch
+
     adapters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in adapters:
-        parameter.data = parameter.data.bfloat16()
+    cast(adapters, torch.bfloat16)
     model.save_pretrained(folder, save_embedding_layers=False)
     (folder / "README.md").unlink(missing_ok=True)  # peft's template, of which nothing is filled in
     # Merged is what was written, so that the start with these adapters is exactly the policy.
-    for parameter in adapters:
-        parameter.data = parameter.data.float()
+    cast(adapters, torch.float32)
     return model.merge_and_unload()
 
 

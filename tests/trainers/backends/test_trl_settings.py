@@ -248,8 +248,10 @@ def test_copies_in_bfloat16_compute_and_float32_weights_learn(
         assert all(p.dtype == torch.float32 and p.grad is not None and p.grad.dtype == torch.float32 for p in trained)
         backend.step()
         engine.reset()
-        mine = backend.trainer.accelerator.unwrap_model(backend.trainer.model).state_dict()
+        policy = backend.trainer.accelerator.unwrap_model(backend.trainer.model)
+        mine = policy.state_dict()
         assert all(torch.equal(value, mine[name].bfloat16()) for name, value in copied.state_dict().items())
+        assert all(map(torch.equal, copied.buffers(), policy.buffers()))
     with pytest.raises(ConfigError, match="exclude each other"):
         toy_config(toy_folder, precision="bfloat16_copy", gradient_checkpointing=True)
 

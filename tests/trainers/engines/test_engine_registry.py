@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
+from tests.trainers.conftest import make_model
 from tests.trainers.scripted_engine import ScriptedEngine
 from trainers import train
 from trainers.config import TrainConfig
@@ -65,6 +66,16 @@ def test_a_processor_plays_checkpoints_in_the_arithmetic_that_is_asked_for(
     config = TrainConfig(model="m", engine=name, precision=precision)
     played: Any = engine_spec(name).for_checkpoint(CheckpointModel([1], config, lambda: tiny_model))
     assert getattr(played, "_engine", played).autocast == (torch.bfloat16 if precision == "bfloat16" else None)
+
+
+def test_a_checkpoint_in_bfloat16_keeps_its_rotary_frequencies() -> None:
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    config = TrainConfig(model="m", precision="bfloat16_copy")
+    checkpoint = CheckpointModel([1], config, lambda: make_model(40))
+    model: Any = engine_spec("transformers").for_checkpoint(checkpoint).model  # type: ignore[attr-defined]
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
+    for mine, exact in zip(model.buffers(), make_model(40).buffers(), strict=True):
+        assert torch.equal(mine.cpu(), exact)
 
 
 def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: ModuleType) -> None:

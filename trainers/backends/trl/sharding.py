@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 from skillc_gym.errors import ConfigError
 from trainers.base import check_sharded
 from trainers.learner.objective import Objective
+from trainers.models import cast
 
 
 class WholeCopy:
@@ -22,7 +23,10 @@ class WholeCopy:
     """
 
     def __init__(self, policy: torch.nn.Module, device: torch.device, dtype: torch.dtype | None = None) -> None:
-        self.model = frozen_copy(policy).to(device, dtype)
+        self.model = frozen_copy(policy)
+        if dtype is not None:
+            cast(self.model.parameters(), dtype)
+        self.model.to(device)
         self._policy = policy
         self._filled = False
 
