@@ -114,15 +114,26 @@ class RunRecords:
 
     @cached_property
     def retirements(self) -> dict[str, tuple[int, str]]:
-        """Step and reason of every retirement."""
+        """Step and reason of every retirement, also where a shrinking budget withdrew a skill between validations."""
         listed = [(record, record.get("retired")) for record in self.validations]
-        return {
+        told = {
             str(entry.get("type")): (int(record["step"]), str(entry.get("reason")))
             for record, entries in listed
             if isinstance(entries, list)
             for entry in entries
             if isinstance(entry, Mapping)
         }
+        return {**told, **{kind: (step, "budget") for kind, step in self._withdrawn.items() if kind not in told}}
+
+    @property
+    def _withdrawn(self) -> dict[str, int]:
+        """After how many updates a type that began with its skill was no longer among the active ones."""
+        # An update is drawn before its step is done; a validation follows the update of its step.
+        every = [(int(r["step"]) - 1, r.get("active")) for r in self.train]
+        every += [(int(r["step"]), r.get("active")) for r in self.validations]
+        active = sorted((entry for entry in every if isinstance(entry[1], list)), key=lambda entry: entry[0])
+        without = {kind: [step for step, kinds in active if kind not in kinds] for kind in self.task_types}
+        return {kind: steps[0] for kind, steps in without.items() if steps and kind in active[0][1]}
 
     def validated(self, key: str, task_type: str) -> Series:
         """A per-type figure over the validations."""

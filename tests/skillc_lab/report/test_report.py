@@ -217,6 +217,18 @@ def test_records_are_read_back_as_written() -> None:
     assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0]), "it looks back over steps, not values"
 
 
+def test_a_skill_that_a_budget_withdrew_between_validations_has_retired() -> None:
+    told = [{"type": "heat", "reason": "gap"}]
+    validations = [
+        {"step": step, "event": "validation", "active": active, "retired": retired, "gap": dict.fromkeys(active)}
+        for step, active, retired in ((0, ["heat", "cool", "look"], []), (2, ["cool", "look"], told), (4, ["look"], []))
+    ]
+    kept = {1: ["heat", "cool", "look"], 2: ["heat", "cool", "look"], 3: ["cool", "look"], 4: ["look"]}
+    updates = [{"step": step, "event": "train", "active": active} for step, active in kept.items()]
+    run = RunRecords.of([*validations, *updates], {})
+    assert run.retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
+
+
 KINDS = {"a": "heat", "b": "heat", "c": "cool"}
 
 
