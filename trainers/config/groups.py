@@ -285,7 +285,7 @@ class VllmSettings:
     vllm_server: str | None = None
     """Address of the server (http://host:port); TRL's default if None."""
     vllm_dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
-    """Type of vLLM's weights and cache; auto: what the checkpoint says."""
+    """Type of vLLM's weights and cache; auto: the checkpoint's, but 16 bits in place of float32."""
     vllm_tensor_parallel: Count = 1
     """GPUs over which vLLM spreads the model. In training as many processes share one vLLM and play in step."""
     vllm_sleep: bool = False
