@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from skillc_gym.errors import CheckpointError, ConfigError
-from trainers.backends.trl.arguments import has_first_weights, in_words, lora_config, sleep, wake_up
+from skillc_gym.errors import ConfigError
+from trainers.backends.trl.arguments import has_first_weights, in_words, sleep, wake_up
 from trainers.backends.trl.figures import own_figures
-from trainers.backends.trl.sharding import WholeCopy, zero_stage
+from trainers.backends.trl.sharding import WholeCopy, merged_weights, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
 from trainers.engines.random import Purpose, derive_seed
@@ -165,13 +165,15 @@ class TrlBackend:
 
     def save_policy(self, path: Path) -> None:
         """Writes the trained policy with its tokenizer, adapters merged into it; all processes must do it together."""
-        trainer = self.trainer
+        trainer, writes = self.trainer, self.process_index == 0
         if not self.config.lora_rank:
             trainer.save_model(str(path))
             return
-        state = trainer.accelerator.get_state_dict(trainer.model_wrapped)
-        if self.process_index == 0:
-            save_merged(self.config, state, path)
+        policy = trainer.accelerator.unwrap_model(trainer.model)
+        merged = merged_weights(policy, trainer.accelerator)
+        weights = {name: value.cpu() for name, value in merged if writes}
+        if writes:
+            policy.get_base_model().save_pretrained(path, state_dict=weights)
             trainer.processing_class.save_pretrained(path)
 
     @property
@@ -205,15 +207,3 @@ class TrlBackend:
         """A whole copy of the weights on this process, and what brings it up to date."""
         made = self.copy()
         return made.model, lambda: self._if_changed("copy", made.refresh)
-
-
-def save_merged(config: TrainConfig, state: Mapping[str, Any], path: Path) -> None:
-    """Writes the policy of a trained model's whole state, adapters merged; its weights are loaded on the processor."""
-    from peft import get_peft_model
-
-    model = get_peft_model(load_model(config), lora_config(config))
-    adapters = {name: value for name, value in state.items() if "lora_" in name}
-    if adapters.keys() != {name for name in model.state_dict() if "lora_" in name}:
-        raise CheckpointError("The trained adapters are not those of lora_rank and lora_targets; train again.")
-    model.load_state_dict(adapters, strict=False)
-    model.merge_and_unload().save_pretrained(path)

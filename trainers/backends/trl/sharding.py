@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor
+from trl.distributed import DistributedBackend
 
 from skillc_gym.errors import ConfigError
 from trainers.base import check_sharded
@@ -46,23 +47,21 @@ def whole(tensor: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def merged_weights(generation: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The weights for TRL's ``VLLMGeneration``, adapters added; all processes must go through them together.
+def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The whole weights of a policy with adapters, these added; all processes must go through them together.
 
-    TRL's own way adds them in place and takes them out again, and each time the frozen weights are rounded anew.
+    The policy stays as it is: to add adapters in place and take them out again rounds the frozen weights every time.
     """
-    model, device = generation.model, generation.accelerator.device
-    adapted = {f"{name}.base_layer.weight": m for name, m in model.named_modules() if hasattr(m, "get_delta_weight")}
-    with generation._dist.gather_params(list(model.parameters())):
-        for name, parameter in model.named_parameters():
-            if model.prefix in name:
+    adapted = {f"{name}.base_layer.weight": m for name, m in policy.named_modules() if hasattr(m, "get_delta_weight")}
+    with DistributedBackend(accelerator).gather_params(list(policy.parameters())):
+        for name, parameter in policy.named_parameters():
+            if policy.prefix in name:
                 continue
-            value = whole(parameter.data.to(device))
+            value = whole(parameter.data.to(accelerator.device))
             if name in adapted:
-                delta = adapted[name].get_delta_weight("default")
-                value = (value + whole(delta.to(device))).to(value.dtype)
-            plain = name.removeprefix("base_model.model.").replace(".base_layer", "")
-            yield generation._fix_param_name_to_vllm(plain), value
+                delta = adapted[name].get_delta_weight("default").to(accelerator.device)
+                value = (value + whole(delta)).to(value.dtype)
+            yield name.removeprefix("base_model.model.").replace(".base_layer", ""), value
 
 
 def frozen_copy(model: Any) -> Any:

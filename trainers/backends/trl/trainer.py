@@ -50,12 +50,12 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 reward_funcs=_no_reward,
                 train_dataset=Dataset.from_dict({"prompt": [""]}),  # it must have one; nobody reads it
             )
+        policy = self.accelerator.unwrap_model(self.model)
         if config.lora_rank and self.args.use_vllm:
-            self.vllm_generation._iter_named_params = partial(merged_weights, self.vllm_generation)
-        _check_reference(self.accelerator.unwrap_model(self.model), self.ref_model, config)
+            self.vllm_generation._iter_named_params = partial(merged_weights, policy, self.accelerator)
+        _check_reference(policy, self.ref_model, config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
-        policy = self.accelerator.unwrap_model(self.model)
         if moving and self.ref_model is None:
             raise ConfigError(
                 "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."
