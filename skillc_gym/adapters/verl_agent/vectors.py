@@ -123,8 +123,6 @@ class AlfworldEnvs(_Envs):
     def reset(self) -> tuple[list[str], None, Infos]:
         """Starts the next game of every group; returns text observations, None for pictures, infos."""
         answers = self._begin()
-        for answer in answers:
-            answer.info["extra.gamefile"] = self._games.file_of(answer.info["task_id"])
         return [answer.observation for answer in answers], None, [answer.info for answer in answers]
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], Infos]:
@@ -147,7 +145,7 @@ class AlfworldEnvs(_Envs):
         told = {
             "won": won,
             "admissible_commands": info["admissible_commands"],
-            "extra.gamefile": None,  # TextWorld says it at reset alone, and managers remember it
+            "extra.gamefile": self._games.file_of(info["task_id"]),
             "observation_text": observation,
         }
         return _Answer(observation, _WON * won, done, told)
