@@ -12,6 +12,7 @@ from skillc_gym.errors import needs_extra
 
 with needs_extra("verl", "verl"):
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+    from verl.experimental.agent_loop.tool_agent_loop import SPEC_DECODE_EXTRA_KEYS
 
 
 @register("skillc")
@@ -44,10 +45,12 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
         mask: list[int] = []
         logprobs: list[float] | None = None
         request_id, scores = uuid4().hex, []
+        told: dict[str, Any] = {}
         while not self._chat.done:
             output = await self.server_manager.generate(
                 request_id=request_id, prompt_ids=tokens, sampling_params=sampling_params
             )
+            told = _together(told, output.extra_fields)
             logprobs = [] if logprobs is None and output.log_probs else logprobs
             merged, mask, logprobs = await self.ct_merge_assistant_token(
                 tokens, output.token_ids, mask, logprobs, assistant_logprobs=output.log_probs
@@ -66,10 +69,11 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
                 break
             tokens, mask, logprobs = merged.token_ids, mask_, logprobs_
         self._chat.cut()
-        return self._output(tokens, mask, logprobs, scores)
+        told |= {"turn_scores": scores, "tool_rewards": []}
+        return self._output(tokens, mask, logprobs, told)
 
     def _output(
-        self, tokens: list[int], mask: list[int], logprobs: list[float] | None, scores: list[float]
+        self, tokens: list[int], mask: list[int], logprobs: list[float] | None, told: dict[str, Any]
     ) -> AgentLoopOutput:
         record, numbers, prompt = self._chat.record(), self._chat.numbers(), len(tokens) - len(mask)
         return AgentLoopOutput(
@@ -80,8 +84,16 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
             reward_score=record["episode_return"],
             num_turns=2 * record["steps"] + 1,
             metrics=AgentLoopMetrics(),
-            extra_fields={"episode": record, "reward_extra_info": numbers, "turn_scores": scores, "tool_rewards": []},
+            extra_fields={**told, "episode": record, "reward_extra_info": numbers},
         )
+
+
+def _together(told: Mapping[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:
+    """What servers say of an episode's replies, put together as verl's own loops do: its trainers read weights' age."""
+    if not told:
+        return dict(reply)
+    sums = {key: told[key] + reply[key] for key in SPEC_DECODE_EXTRA_KEYS if key in told and key in reply}
+    return {**told, **sums, "max_global_steps": reply.get("max_global_steps") or told.get("max_global_steps")}
 
 
 def _plain(values: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """verl: the registered agent loop plays rows with a fake server manager, which writes replies as tokens."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 from scripted import ENV_KWARGS, MAKE, byte_tokenizer, check_record, expert_reply, run_blocks
@@ -11,6 +10,7 @@ pytest.importorskip("verl", reason="needs the verl extra, in an environment of i
 import hydra
 from omegaconf import OmegaConf
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap, _agent_loop_registry
+from verl.workers.rollout.replica import TokenOutput
 
 import skillc_gym.adapters.verl  # noqa: F401 - registers the loop
 from skillc_gym.adapters import paired_requests
@@ -27,10 +27,10 @@ def tokenizer():
 
 
 class FakeServers:
-    """Decodes the prompt, asks the expert, and answers in tokens with log-probabilities that tell the position."""
+    """Decodes the prompt, asks the expert, and answers as verl's client does, by newer weights each time."""
 
     def __init__(self, tokenizer):
-        self.tokenizer = tokenizer
+        self.tokenizer, self.step = tokenizer, 2
 
     async def generate(self, *, request_id, prompt_ids, sampling_params, **_):
         assert sampling_params == {"temperature": 0.5}
@@ -38,7 +38,10 @@ class FakeServers:
         chat = [turn.split("<|im_end|>")[0].partition("\n") for turn in turns]
         reply = expert_reply([{"role": role, "content": said} for role, _, said in chat])
         tokens = [*self.tokenizer.encode(reply), self.tokenizer.eos_token_id]
-        return SimpleNamespace(token_ids=tokens, log_probs=[-0.5] * len(tokens))
+        self.step += 1
+        steps = dict.fromkeys(("global_steps", "min_global_steps", "max_global_steps"), self.step)
+        told = {**steps, "num_cached_tokens": None, "spec_num_draft_tokens": 5}
+        return TokenOutput(token_ids=tokens, log_probs=[-0.5] * len(tokens), stop_reason="completed", extra_fields=told)
 
 
 def play(tokenizer, row, response_length=20_000):
@@ -70,6 +73,14 @@ def test_pairs_and_provenance_survive_the_round_trip(tokenizer):
         numbers = output.extra_fields["reward_extra_info"]
         assert (numbers["condition"], numbers["won"]) == (request.condition, request.condition)
         assert ("Skill:" in tokenizer.decode(output.prompt_ids)) == bool(request.condition)
+
+
+def test_verls_trainers_are_told_by_which_weights_replies_came(tokenizer):
+    told = play(tokenizer, paired_requests(MAKE().task_ids[:1])[0].to_row()).extra_fields
+    steps = told["episode"]["steps"]
+    assert (told["min_global_steps"], told["max_global_steps"]) == (3, 2 + steps)
+    assert told["spec_num_draft_tokens"] == 5 * steps
+    assert (len(told["turn_scores"]), told["tool_rewards"]) == (steps, [])
 
 
 def test_only_replies_are_trained_on(tokenizer):
