@@ -30,15 +30,18 @@ class GroupAdvantage:
 
     def __init__(self, credit: GroupCredit) -> None:
         self.credit = credit
-        self._records: Sequence[Mapping[str, Any]] | None = None
+        self._records: Sequence[Mapping[str, Any] | None] | None = None
 
     def register(self, name: str) -> None:
         """Makes it known to verl under a name; verl's ValueError if it has another estimator of that name."""
         register_adv_est(name)(self)
 
     @contextmanager
-    def over(self, records: Sequence[Mapping[str, Any]]) -> Iterator[None]:
-        """Within, advantages are of these episodes: a row's ``extra_fields["episode"]``, from SkillAgentLoop."""
+    def over(self, records: Sequence[Mapping[str, Any] | None]) -> Iterator[None]:
+        """Within, advantages are of these episodes: a row's ``extra_fields["episode"]``, from SkillAgentLoop.
+
+        None stands for a row that is no episode: it has no part, and gets 0.
+        """
         self._records = records
         try:
             yield
@@ -60,7 +63,9 @@ class GroupAdvantage:
                 f"Expected the records of {rows} episodes, got {given}: compute advantages within "
                 "`with estimator.over(records):`, one record per row"
             )
-        values = token_level_rewards.new_tensor(self.credit.advantages(self._records))
+        values = token_level_rewards.new_zeros(rows)
+        played = {row: record for row, record in enumerate(self._records) if record is not None}
+        values[list(played)] = values.new_tensor(self.credit.advantages(list(played.values())))
         advantages = values[:, None] * response_mask
         return advantages, advantages
 
@@ -81,7 +86,9 @@ class PairedAdvantages:
         data = transfer_queue.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
         )
-        with self.estimator.over([fields["episode"] for fields in data["extra_fields"].tolist()]):
+        rows = zip(data["extra_fields"].tolist(), batch.tags, strict=True)
+        # verl fills a batch up with copies of its first row.
+        with self.estimator.over([None if tag.get("is_padding") else fields["episode"] for fields, tag in rows]):
             batch = trainer._compute_advantage(batch, metrics)
         gaps = self.estimator.credit.log.get("contrast", {})
         metrics.update({f"skillc/contrast/{kind}": value for kind, value in gaps.items()})

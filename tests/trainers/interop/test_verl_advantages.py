@@ -34,17 +34,15 @@ def estimator():
     del ADV_ESTIMATOR_REGISTRY["tried"]
 
 
-def update() -> DataProto:
-    rewards = torch.zeros(MASK.shape)
-    rewards[:, 0] = torch.tensor([entry["won"] for entry in RECORDS])
-    uids = np.array(["u1", "u2", "u3", "u4"], dtype=object)
-    tensors = {"token_level_rewards": rewards, "response_mask": MASK}
-    return DataProto.from_dict(tensors=tensors, non_tensors={"uid": uids, "episode": np.array(RECORDS, dtype=object)})
+def update(mask: torch.Tensor = MASK) -> DataProto:
+    tensors = {"token_level_rewards": torch.zeros(mask.shape), "response_mask": mask}
+    uids = np.array([f"u{row}" for row in range(len(mask))], dtype=object)
+    return DataProto.from_dict(tensors=tensors, non_tensors={"uid": uids})
 
 
 def test_verls_computation_gives_the_methods_advantages(estimator):
     data = update()
-    with estimator.over(data.non_tensor_batch["episode"]):
+    with estimator.over(RECORDS):
         data = compute_advantage(data, adv_estimator="tried", config={})
     values = torch.tensor(GroupCredit("coins").advantages(RECORDS), dtype=torch.float32)
     assert torch.equal(data.batch["advantages"], values[:, None] * MASK)
@@ -58,7 +56,7 @@ def test_nobody_saying_whose_they_are_is_an_error(estimator):
         compute_advantage(update(), adv_estimator="tried", config={})
 
 
-def test_a_trainers_estimator_is_told_of_the_episodes(estimator, monkeypatch):
+def test_a_trainers_estimator_is_told_of_the_episodes_and_not_of_padding(estimator, monkeypatch):
     def kv_batch_get(*, keys, partition_id, select_fields):
         assert (partition_id, select_fields) == ("train", ["extra_fields"])
         episodes = [{"episode": RECORDS[int(key)], "turn_scores": []} for key in keys]
@@ -66,7 +64,7 @@ def test_a_trainers_estimator_is_told_of_the_episodes(estimator, monkeypatch):
 
     class Trainer:
         def _compute_advantage(self, batch, metrics):
-            batch.data = compute_advantage(update(), adv_estimator="tried", config={})
+            batch.data = compute_advantage(update(padded), adv_estimator="tried", config={})
             return batch
 
     class Paired(PairedAdvantages, Trainer):
@@ -75,7 +73,10 @@ def test_a_trainers_estimator_is_told_of_the_episodes(estimator, monkeypatch):
     Paired.estimator = estimator
     monkeypatch.setitem(sys.modules, "transfer_queue", SimpleNamespace(kv_batch_get=kv_batch_get))
     metrics: dict[str, float] = {}
-    batch = Paired()._compute_advantage(SimpleNamespace(keys=["0", "1", "2", "3"], partition_id="train"), metrics)
+    padded = torch.cat([torch.zeros(2, 4, dtype=torch.long), MASK])
+    tags = [{"is_padding": True}] * 2 + [{}] * 4
+    rows = SimpleNamespace(keys=list("000123"), tags=tags, partition_id="train")
+    batch = Paired()._compute_advantage(rows, metrics)
     values = torch.tensor(GroupCredit("coins").advantages(RECORDS), dtype=torch.float32)
-    assert torch.equal(batch.data.batch["advantages"], values[:, None] * MASK)
+    assert torch.equal(batch.data.batch["advantages"], torch.cat([torch.zeros(2), values])[:, None] * padded)
     assert metrics == {"skillc/contrast/easy": 0.5}
