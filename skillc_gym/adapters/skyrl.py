@@ -17,13 +17,19 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
     """One episode.
 
     Args:
-        env_config: Arguments of :class:`~skillc_gym.adapters.ChatEnv`; ``env`` names the environment.
+        env_config: Arguments that go before those of ``chat``.
         extras: The row: the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row`; SkyRL's ``max_turns`` too.
+        chat: Arguments of :class:`~skillc_gym.adapters.ChatEnv`; ``env`` names the environment.
     """
 
-    def __init__(self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        env_config: Mapping[str, Any] | None = None,
+        extras: Mapping[str, Any] | None = None,
+        chat: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__()
-        self._chat = ChatEnv(**dict(env_config or {}))
+        self._chat = ChatEnv(**{**(chat or {}), **(env_config or {})})
         self._row = dict(extras or {})
         self.max_turns = int(self._row.get("max_turns", 1 << 30))
 
@@ -43,7 +49,8 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
         )
 
     def get_metrics(self) -> dict[str, Any]:
-        """Outcome in numbers, with success under the name of its condition."""
+        """Outcome in numbers, with success under the name of its condition; asked for when the episode is over."""
+        self._chat.cut()  # SkyRL's limits of length end episodes without a word to the environment
         numbers = self._chat.numbers()
         won = "won_with" if numbers.pop("condition") else "won_without"
         return {won: numbers.pop("won"), **numbers}
@@ -53,6 +60,10 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
         self._chat.close()
 
 
-def register_environment(name: str = "skillc") -> None:
-    """Makes the environment known to SkyRL-gym under a name, which rows give in their column ``env_class``."""
-    register(id=name, entry_point=f"{__name__}:{SkillTextEnv.__name__}")
+def register_environment(name: str = "skillc", **config: Any) -> None:
+    """Makes the environment known to SkyRL-gym under a name, which rows give in their column ``env_class``.
+
+    SkyRL's own configuration has no place for it, so that ``config`` is given here: arguments of
+    :class:`~skillc_gym.adapters.ChatEnv`.
+    """
+    register(id=name, entry_point=f"{__name__}:{SkillTextEnv.__name__}", kwargs={"chat": config})

@@ -15,8 +15,15 @@ from skillc_gym.adapters.skyrl import register_environment
 CONFIG = {"env": "alfworld", **ENV_KWARGS}
 
 
+@pytest.fixture(autouse=True)
+def _registered():
+    register_environment(**CONFIG)
+    yield
+    skyrl_gym.envs.registration.registry.pop("skillc")
+
+
 def play(**extras):
-    env = skyrl_gym.make("skillc", env_config=CONFIG, extras=extras)
+    env = skyrl_gym.make("skillc", env_config={}, extras=extras)  # SkyRL's configuration has no place for ours
     chat, _ = env.init([{"role": "user", "content": "not read"}])
     outcome = {"done": False}
     while not outcome["done"]:
@@ -28,13 +35,12 @@ def play(**extras):
 
 
 def test_the_page_registers_and_runs(capsys):
+    skyrl_gym.envs.registration.registry.pop("skillc")
     run_blocks("skyrl.md")
     assert [line[0] for line in capsys.readouterr().out.splitlines()] == ["1", "0"]
 
 
 def test_pairs_and_provenance_survive_the_round_trip():
-    if "skillc" not in skyrl_gym.envs.registration.registry:
-        register_environment()
     pair = paired_requests(MAKE().task_ids[:1], seed=8)
     played = [play(**request.to_row()) for request in pair]
     for request, (outcome, _) in zip(pair, played, strict=True):
@@ -50,3 +56,9 @@ def test_skyrls_limit_truncates():
     assert outcome["done"]
     assert (outcome["metadata"]["truncated"], outcome["metadata"]["terminated"]) == (True, False)
     assert metrics["steps"] == 2
+
+
+def test_an_episode_that_skyrl_ends_for_its_length_is_truncated():
+    env = skyrl_gym.make("skillc", env_config={}, extras=paired_requests(MAKE().task_ids[:1])[0].to_row())
+    env.init([])
+    assert (env.get_metrics()["truncated"], env.get_metrics()["terminated"]) == (1.0, 0.0)
