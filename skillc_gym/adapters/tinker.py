@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,14 +28,12 @@ class ChatMessageEnv(MessageEnv):  # type: ignore[misc]
         return list(self._chat)
 
     async def step(self, message: Any) -> MessageStepResult:
-        """Carries out a reply. The last step carries the outcome in its metrics and the record in its logs."""
+        """Carries out a reply."""
         step = self.env.step(_text(message["content"]))
         self._chat += [message, *step.messages]
-        record, metrics = (self.env.record(), self.env.numbers()) if step.done else ({}, {})
-        if step.done:
-            reason = StopReason.COMPLETED if step.terminated else StopReason.MAX_TURNS
-            metrics[f"{STOP_METRIC_PREFIX}{reason}"] = 1.0
-        return MessageStepResult(step.reward, step.done, list(self._chat), metrics=metrics, logs=_logs(record))
+        reason = StopReason.COMPLETED if step.terminated else StopReason.MAX_TURNS
+        metrics = {f"{STOP_METRIC_PREFIX}{reason}": 1.0} if step.done else {}
+        return MessageStepResult(step.reward, step.done, list(self._chat), metrics=metrics)
 
 
 @dataclass(frozen=True)
@@ -58,9 +56,10 @@ class PairedGroupBuilder(EnvGroupBuilder):  # type: ignore[misc]
         return [EnvFromMessageEnv(self.renderer, member, failed_parse_reward=0.0, **limits) for member in members]
 
     async def compute_group_rewards(self, trajectory_group: Any, env_group: Sequence[Any]) -> list[Any]:
-        """Adds nothing to the rewards; logs success by condition, as ``won_with`` and ``won_without``.
+        """Adds nothing to the rewards; tells every episode's outcome, whoever has ended it.
 
-        The logs of each last transition get the episode's record, whoever has ended it.
+        Metrics are its numbers, success by condition too, as ``won_with`` and ``won_without``; the logs of the last
+        transition get the record.
         """
         return [
             (0.0, _finished(member.message_env.env, trajectory))
@@ -116,13 +115,11 @@ def _finished(env: ChatEnv, trajectory: Any) -> dict[str, float]:
     env.close()
     record = env.record()
     if trajectory.transitions:
-        trajectory.transitions[-1].logs.update(_logs(record))
+        trajectory.transitions[-1].logs.update(
+            {name: value if isinstance(value, str) else float(value) for name, value in record.items()}
+        )
     name = "won_with" if record["condition"] else "won_without"
-    return {name: record["won"], "env_truncated": float(record["truncated"])}
-
-
-def _logs(record: Mapping[str, Any]) -> dict[str, str | float]:
-    return {name: value if isinstance(value, str) else float(value) for name, value in record.items()}
+    return {name: record["won"], **env.numbers()}
 
 
 def _text(content: Any) -> str:

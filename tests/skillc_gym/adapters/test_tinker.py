@@ -13,6 +13,7 @@ pytest.importorskip(
 import tinker
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
 from tinker_cookbook.renderers.base import ParseTermination, Renderer
+from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
 from tinker_cookbook.rl.rollouts import do_group_rollout
 
 from skillc_gym.adapters.tinker import PairedDataset, PairedGroupBuilder
@@ -46,15 +47,17 @@ class Letters(Renderer):
 
 
 class Scripted(TokenCompleter):
-    """Reads the chat back from the tokens and replies as the expert; without end token if told so."""
+    """Reads the chat back from the tokens and replies as the expert; the first so many replies have no end token."""
 
-    def __init__(self, ending="\0"):
-        self.ending = ending
+    def __init__(self, broken=0):
+        self.broken = broken
 
     async def __call__(self, model_input, stop, *, max_tokens=None):
         text = "".join(map(chr, model_input.to_ints()))
         turns = [turn.partition("\1") for turn in text.split("\0")[:-1]]
-        reply = expert_reply([{"role": role, "content": said} for role, _, said in turns]) + self.ending
+        reply = expert_reply([{"role": role, "content": said} for role, _, said in turns])
+        self.broken -= 1
+        reply += "" if self.broken >= 0 else "\0"
         return TokensWithLogprobs(tokens=[ord(letter) for letter in reply], maybe_logprobs=[0.0] * len(reply))
 
 
@@ -70,21 +73,25 @@ def test_pairs_and_provenance_survive_the_round_trip():
     assert [request.condition for request in built.requests] == [1, 1, 0, 0]
     assert group.get_total_rewards() == [1.0, 1.0, 0.0, 0.0]
     assert [trajectory.stop_reason for trajectory in group.trajectories_G] == ["completed"] * 2 + ["max_turns"] * 2
-    assert group.metrics_G[0] == {"won_with": 1.0, "env_truncated": 0.0}
-    assert group.metrics_G[3] == {"won_without": 0.0, "env_truncated": 1.0}
-    for request, trajectory in zip(built.requests, group.trajectories_G, strict=True):
-        logs = trajectory.transitions[-1].logs
+    for request, trajectory, metrics in zip(built.requests, group.trajectories_G, group.metrics_G, strict=True):
         assert request.group_id == 1
-        assert trajectory.transitions[-1].metrics["condition"] == request.condition
-        check_record(logs, request)
+        assert metrics["condition"] == metrics["won"] == metrics["terminated"] == request.condition
+        assert ("won_with" in metrics, "won_without" in metrics) == (bool(request.condition), not request.condition)
+        check_record(trajectory.transitions[-1].logs, request)
     assert len({request.seed for request in built.requests}) == 1
 
 
 def test_a_broken_reply_ends_the_episode_truncated_and_earns_nothing():
-    group = asyncio.run(do_group_rollout(builder(), Scripted(ending="")))
+    group = asyncio.run(do_group_rollout(builder(), Scripted(broken=4)))
     assert group.get_total_rewards() == [0.0] * 4
-    assert [metrics["env_truncated"] for metrics in group.metrics_G] == [1.0] * 4
+    assert [metrics["truncated"] for metrics in group.metrics_G] == [1.0] * 4
     assert [trajectory.transitions[-1].logs["condition"] for trajectory in group.trajectories_G] == [1, 1, 0, 0]
+
+
+def test_metrics_count_the_episodes_that_tinker_cookbook_ends():
+    group = asyncio.run(do_group_rollout(builder(), Scripted(broken=1)))
+    told = compute_trajectory_metrics([group], [["skillc"]])
+    assert (told["env/all/won"], told["env/all/won_with"], told["env/all/truncated"]) == (0.25, 0.5, 0.75)
 
 
 def test_thoughts_taken_apart_are_put_together_again():
