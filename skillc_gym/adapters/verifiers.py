@@ -98,11 +98,9 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
                 group.create_task(self._play(task, agents.player, condition))
 
     async def finalize(self, task: SkillTask, episode: Any) -> None:
-        """Compares the members: mean success with the skill minus mean success without."""
-        won = {
-            condition: [trace.info["won"] for trace in episode.traces if trace.info.get("condition") == condition]
-            for condition in (1, 0)
-        }
+        """Compares the members that verifiers counts: mean success with the skill minus mean success without."""
+        played = [trace.info for trace in episode.traces if trace.ok]
+        won = {shown: [info["won"] for info in played if info.get("condition") == shown] for shown in (1, 0)}
         if all(won.values()):
             for trace in episode.traces:
                 trace.record_metric("gap", fmean(won[1]) - fmean(won[0]))

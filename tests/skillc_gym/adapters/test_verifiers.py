@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from openai_server import openai_server
+from openai_server import Faults, openai_server
 from scripted import ENV_KWARGS, expert_reply, run_blocks
 
 pytest.importorskip("verifiers", reason="needs the verifiers extra, in an environment of its own: make test-adapters")
@@ -34,10 +34,12 @@ def hub_wheel(folder: Path) -> str:
     return "skillc_household"
 
 
-def evaluate(folder: Path, *words: str, module: Callable[[Path], str] = page_module) -> list[dict]:
+def evaluate(
+    folder: Path, *words: str, module: Callable[[Path], str] = page_module, faults: Faults = lambda *_: None
+) -> list[dict]:
     """Runs vf-eval on a module; returns the episodes that it wrote."""
     name = module(folder)
-    with openai_server(expert_reply) as server:
+    with openai_server(expert_reply, faults=faults) as server:
         options = {
             "--env.taskset.env-kwargs": json.dumps({**ENV_KWARGS, "max_episode_steps": 12}),
             "--client.base-url": server.base_url,
@@ -81,6 +83,16 @@ def test_pairs_and_provenance_survive_the_round_trip(tmp_path):
     assert {episode["task"]["data"]["task_id"] for episode in episodes} == {
         episode["traces"][0]["info"]["task_id"] for episode in episodes
     }
+
+
+def test_a_member_whose_model_cannot_be_asked_is_no_loss(tmp_path):
+    def refuse_without_skill(number, body):
+        shown = "Skill:" in body["messages"][0]["content"]
+        return None if shown else lambda handler, _: handler.json(400, {"error": {"message": "refused"}}) or True
+
+    (episode,) = evaluate(tmp_path, "--env.taskset.tasks", "1", faults=refuse_without_skill)
+    assert sorted(trace["ok"] for trace in episode["traces"]) == [False, True]
+    assert not any("gap" in trace["metrics"] for trace in episode["traces"])
 
 
 def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
