@@ -29,7 +29,7 @@ _STORE = "episode"
 
 def skill_task(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest], **task_kwargs: Any) -> Task:
     """Makes the task of some episodes; ``make`` is called once per sample, ``task_kwargs`` are Inspect's own."""
-    return Task(dataset=samples(make, requests), solver=play(make), scorer=success(), **task_kwargs)
+    return Task(dataset=samples(make, requests), solver=play(make), scorer=[success(), average_score()], **task_kwargs)
 
 
 # Inspect is not installed where types are checked, so that its decorators have none.
@@ -106,17 +106,17 @@ def gap() -> Any:
     return measure
 
 
-@metric  # type: ignore[untyped-decorator]
+@scorer(metrics=[mean()])  # type: ignore[untyped-decorator]
 def average_score() -> Any:
-    """The mean of the environment's own score in [0, 1], what was done in part counted: the shop's first figure."""
+    """The environment's own score in [0, 1], what was done in part counted: the shop's first figure."""
 
-    def measure(scores: Sequence[Any]) -> float:
-        return fmean(score.score.metadata["task_score"] for score in scores) if scores else math.nan
+    async def score(state: Any, target: Any) -> Score:
+        return Score(value=state.store.get(_STORE)["task_score"])
 
-    return measure
+    return score
 
 
-@scorer(metrics=[grouped(mean(), "condition"), stderr(cluster="group_id"), gap(), average_score()])  # type: ignore[untyped-decorator]
+@scorer(metrics=[grouped(mean(), "condition"), stderr(cluster="group_id"), gap()])  # type: ignore[untyped-decorator]
 def success() -> Any:
     """Whether the episode was won; the score's metadata is :meth:`~skillc_gym.adapters.ChatEnv.record`."""
 

@@ -12,10 +12,9 @@ pytest.importorskip("inspect_ai", reason="needs the inspect extra, in an environ
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.scorer import SampleScore, Score
 
 from skillc_gym.adapters import paired_requests
-from skillc_gym.adapters.inspect_ai import average_score, skill_task
+from skillc_gym.adapters.inspect_ai import skill_task
 
 
 def scripted(messages, _tools, _choice, _config):
@@ -33,11 +32,12 @@ def model():
 
 def play(model, folder, **limits):
     task = skill_task(MAKE, paired_requests(MAKE().task_ids[:3], seed=4), **limits)
-    (log,) = inspect_eval(task, model=model, log_dir=str(folder), display="none")
+    (log,) = inspect_eval(task, model=model, log_dir=str(folder), display="none", max_samples=1)
     assert log.status == "success", log.error
     log = read_eval_log(log.location)
-    (score,) = log.results.scores
-    return log, {name: found.value for name, found in score.metrics.items()}
+    success, average = log.results.scores
+    metrics = {name: found.value for name, found in success.metrics.items()}
+    return log, {**metrics, average.name: average.metrics["mean"].value}
 
 
 def test_pairs_and_provenance_survive_the_round_trip(model, tmp_path):
@@ -63,11 +63,16 @@ def test_a_limit_of_inspect_truncates(model, tmp_path):
         assert record["steps"] <= 2
 
 
-def test_the_average_score_counts_what_was_done_in_part():
-    def scored(task_score):
-        return SampleScore(score=Score(value=0.0, metadata={"task_score": task_score}))
+def test_the_average_score_is_over_all_epochs(tmp_path):
+    begun = []
 
-    assert average_score()([scored(0.25), scored(0.75)]) == 0.5
+    def tired_after_the_first_epoch(messages, *more):
+        begun.extend(messages[1:] if messages[1:] == messages[-1:] else [])
+        return scripted(messages[len(begun) > 6 :], *more)  # without the skill's message it looks around
+
+    model = get_model("mockllm/model", custom_outputs=tired_after_the_first_epoch, memoize=False)
+    _, metrics = play(model, tmp_path, epochs=2)
+    assert metrics["average_score"] == metrics["all"] == 0.25
 
 
 def test_a_single_pair_has_no_standard_error(model, tmp_path):
