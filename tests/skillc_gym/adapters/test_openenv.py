@@ -24,6 +24,7 @@ from openenv.core import GenericEnvClient
 
 from skillc_gym.adapters import EpisodeRequest
 from skillc_gym.adapters.openenv import create_server
+from skillc_gym.files import cache_folder
 
 HUB = Path(__file__).resolve().parents[3] / "scripts" / "hubs" / "openenv"
 
@@ -159,6 +160,14 @@ def test_the_web_page_is_there(monkeypatch):
     monkeypatch.setenv("ENABLE_WEB_INTERFACE", "true")
     with served(create_server(MAKE)) as found:
         assert httpx.get(f"{found}/web/", follow_redirects=True).status_code == 200
+
+
+def test_catalogues_of_the_image_are_not_built_in_a_home_that_is_none(monkeypatch):
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.delenv("SKILLC_CACHE")
+    for name, value in re.findall(r"^ENV (\w+)=(.*)", (HUB / "Dockerfile").read_text(), re.MULTILINE):
+        monkeypatch.setenv(name, value)
+    assert not cache_folder("webshop").is_relative_to("/nonexistent")
 
 
 def test_the_folder_to_copy_is_what_openenv_accepts(tmp_path):
