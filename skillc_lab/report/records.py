@@ -129,9 +129,13 @@ class RunRecords:
     def _withdrawn(self) -> dict[str, int]:
         """After how many updates a type that began with its skill was no longer among the active ones."""
         # An update is drawn before its step is done; a validation follows the update of its step.
-        every = [(int(r["step"]) - 1, r.get("active")) for r in self.train]
-        every += [(int(r["step"]), r.get("active")) for r in self.validations]
-        active = sorted((entry for entry in every if isinstance(entry[1], list)), key=lambda entry: entry[0])
+        active: list[tuple[int, list[Any]]] = [
+            (int(record["step"]) + late, record["active"])
+            for late, part in ((-1, self.train), (0, self.validations))
+            for record in part
+            if isinstance(record.get("active"), list)
+        ]
+        active.sort(key=lambda entry: entry[0])
         without = {kind: [step for step, kinds in active if kind not in kinds] for kind in self.task_types}
         return {kind: steps[0] for kind, steps in without.items() if steps and kind in active[0][1]}
 
