@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -46,11 +47,20 @@ class UpdateView:
         Its share by ``aggregation`` is ``1 / (N T)``, N rollouts and T own tokens, one of all own tokens, or ``1 / (N
         longest)``, whatever optimiser step it is trained in.
         """
-        lengths = [each.model_tokens for each in self.batch.trajectories]
-        rollouts, tokens = len(lengths), sum(lengths)
-        divisors = {"trajectory": rollouts * lengths[rollout], "token": tokens, "constant": rollouts * self.longest}
-        share = 1.0 / max(divisors[self.aggregation], 1)
+        rollouts = len(self.batch.trajectories)
+        match self.aggregation:
+            case "trajectory":
+                divisor = rollouts * self.batch.trajectories[rollout].model_tokens
+            case "token":
+                divisor = self._own_tokens
+            case "constant":
+                divisor = rollouts * self.longest
+        share = 1.0 / max(divisor, 1)
         return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)
+
+    @cached_property
+    def _own_tokens(self) -> int:
+        return sum(each.model_tokens for each in self.batch.trajectories)
 
 
 class RowMaker(Options):
