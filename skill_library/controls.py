@@ -30,7 +30,8 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
         The library, named ``<name>.<control>``; so are the skills whose text has changed.
 
     Raises:
-        SkillFileError: There is no such control, or the library has nothing to show for it.
+        SkillFileError: There is no such control, or the library has nothing to show for it, such as no wrong skill
+            where a type and the next one share theirs.
 
     Examples:
         >>> library = SkillLibrary("shop", (Skill("shopping", "", ("shopping",), "Search, then buy."),))
@@ -44,13 +45,19 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
 
 def _wrong(library: SkillLibrary) -> SkillLibrary:
     kinds = library.task_types
-    if len(kinds) < 2:
-        raise SkillFileError(
-            f"Library {brief(library.name)} serves one task type, so that there is no wrong skill to show; use one of "
-            "the other controls"
-        )
     shown_for = dict(zip(kinds, (*kinds[-1:], *kinds[:-1]), strict=True))
-    return replace(library, skills=tuple(_moved(skill, shown_for) for skill in library.skills))
+    moved = replace(library, skills=tuple(_moved(skill, shown_for) for skill in library.skills))
+    right = [kind for kind in kinds if _specific(library, kind) & _specific(moved, kind)]
+    if right or not kinds:
+        raise SkillFileError(
+            f"Library {brief(library.name)} has no wrong skill to show {right[0] if right else 'any task type'}, "
+            "which has none or that of the next one; use one of the other controls"
+        )
+    return moved
+
+
+def _specific(library: SkillLibrary, kind: str) -> set[str]:
+    return {skill.text for skill in library.skills if kind in skill.task_types}
 
 
 def _moved(skill: Skill, shown_for: Mapping[str, str]) -> Skill:

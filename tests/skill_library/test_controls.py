@@ -54,7 +54,7 @@ def test_the_general_skill_can_stand_alone():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(SkillFileError, match="serves one task type"):
+    with pytest.raises(SkillFileError, match="no wrong skill to show shopping"):
         load_library("webshop:wrong")
     with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank, general"):
         control_library(ALFWORLD, "empty")
@@ -62,6 +62,13 @@ def test_what_cannot_be_is_refused():
         load_library("webshop:general")
     with pytest.raises(SkillFileError, match="No skill library 'alfworld:wrng'"):
         load_library("alfworld:wrng")
+
+
+@pytest.mark.parametrize("types", [(("a", "b", "c"),), (("a", "b"), ("c",)), (("a",), ("b",)), (("*",),)])
+def test_a_type_is_never_shown_its_own_skill_as_the_wrong_one(types):
+    skills = tuple(Skill(f"s{number}", "", own, "Do it.") for number, own in enumerate(types))
+    with pytest.raises(SkillFileError, match="no wrong skill to show (a|any task type)"):
+        control_library(SkillLibrary("mine", skills), "wrong")
 
 
 @pytest.mark.parametrize("control", CONTROLS)
