@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -48,18 +48,17 @@ def compare(
         require_preregistered(plan.declared, begun_cells(plan))
     meant = plan.with_starts(plan.cells if cells is None else cells)
     make_folder(plan.folder / "cells")
-    done = {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
+    done = _done(plan)
     missing = [cell for cell in meant if cell not in done]
-    left = len(missing)
     try:
-        for cell in _ended(plan, missing, workers, note, work or run_cell):
-            if result := read_cell(plan, cell):
-                done[cell] = result
-                left -= 1
-                note(f"{cell.name}: {_rates(result)}; {left} to go")
-                write_comparison(plan, _ordered(plan, done))
+        for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
+            done = _done(plan)
+            if cell in done:
+                note(f"{cell.name}: {_rates(done[cell])}; {len(set(meant) - done.keys())} to go")
+                write_comparison(plan, [*done.values()])
     finally:
-        draw_record(write_comparison(plan, _ordered(plan, done)), plan.folder)
+        done = _done(plan)
+        draw_record(write_comparison(plan, [*done.values()]), plan.folder)
     return [done[cell] for cell in meant if cell.trained and cell in done]
 
 
@@ -81,8 +80,13 @@ def require_one_revision(
         raise ConfigError(f"{plan.folder}: {error}") from error
 
 
-def _ordered(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> list[CellResult]:
-    return [done[cell] for cell in plan.jobs if cell in done]
+def _done(plan: ComparisonPlan) -> dict[Cell, CellResult]:
+    """The cells that are done, in the plan's order; other processes may do some in the same folder."""
+    return {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
+
+
+def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
+    return read_cell(plan, cell) or work(plan, cell)
 
 
 def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from skillc_lab.studies import ComparisonPlan, read_method
+from skillc_lab.studies import Cell, ComparisonPlan, read_method, read_record
+from skillc_lab.studies.cells import write_cell
+from tests.skillc_lab.studies_of import cell_of
 from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")
@@ -66,6 +68,20 @@ def test_a_comparison_is_written_and_gone_on_with(toy_folder, tmp_path, monkeypa
     assert comparison.compare(plan) == first
     with pytest.raises(CheckpointError, match="another protocol"):
         comparison.compare(plan_of(toy_folder, tmp_path, per_type=1))
+
+
+def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tmp_path):
+    plan, worked = plan_of(toy_folder, tmp_path, seeds=(0,)), []
+
+    def work(plan: ComparisonPlan, cell: Cell) -> None:
+        worked.append(cell)
+        for each in plan.jobs:
+            write_cell(plan, each, cell_of(each.place, [True]))
+
+    meant = [cell for cell in plan.cells if cell.method == "grpo"]
+    assert [cell.method for cell in comparison.compare(plan, meant, work=work)] == ["grpo"]
+    assert worked == [plan.jobs[0]]
+    assert [cell.place for cell in read_record(tmp_path / "comparison.json").results] == [c.place for c in plan.jobs]
 
 
 def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
