@@ -142,7 +142,7 @@ def evaluate_policy(
     Raises:
         SkillCError: For missing models, data, extras and unknown names, as in training.
         ConfigError: Several attempts of an agent that tries failed tasks again itself; or the folder holds another
-            evaluation.
+            evaluation or a training run.
     """
     progress, name = progress or SilentProgress(), agent.name if agent else "zero-shot"
     if agent and attempts > 1 and agent.trials > 1:
@@ -208,6 +208,8 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     make_folder(folder)
+    if (folder / "metrics.jsonl").exists():
+        raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
     if not (folder / "report.json").exists():
         return
     try:

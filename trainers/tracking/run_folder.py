@@ -17,11 +17,13 @@ from skillc_gym.files import open_new, replace_file, storing
 from trainers.config import TrainConfig
 from trainers.tracking.checkpoints import META, Checkpoints
 from trainers.tracking.files import (
+    damage,
     iter_records,
     json_line,
     recover_folder,
     remove,
     seal,
+    sha256_of_file,
     storing_weights,
     swap_folder,
     write_json,
@@ -119,11 +121,17 @@ class RunFolder:
         with storing_weights(self.policy_path):
             yield self._partial_policy
         if commit:
-            write_json(self._partial_policy / POLICY_FILES, seal(self._partial_policy))
-            swap_folder(self._partial_policy, self.policy_path)
+            digests = seal(self._partial_policy)
+            write_json(listed := self._partial_policy / POLICY_FILES, digests)
+            # The same policy once more would take away what was put beside it, such as its card.
+            if damage(self.policy_path, {**digests, POLICY_FILES: sha256_of_file(listed)}):
+                swap_folder(self._partial_policy, self.policy_path)
+            remove(self._partial_policy)
 
     def to_resume(self, config: TrainConfig) -> Path | None:
         """The checkpoint that the configuration asks for, by default the newest whole one, or an error."""
+        if (self.path / "report.json").exists() and not self.metrics_path.exists():
+            raise ConfigError(f"{self.path} holds an evaluation; name another folder with run=.")
         if config.resume == "never":
             if self.metrics():
                 raise ConfigError(

@@ -96,6 +96,13 @@ def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, mo
     evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
 
 
+def test_a_training_run_keeps_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").touch()
+    with pytest.raises(ConfigError, match=r"holds a training run; name another --out, such as .*after"):
+        evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
 def test_goals_that_their_own_product_cannot_win_are_known() -> None:
     panel = open_panel(SHOP, 20)
     assert set(panel.best_scores) == set(panel.tasks)

@@ -231,6 +231,25 @@ def test_a_policy_is_replaced_whole(folder: RunFolder) -> None:
     assert not list(folder.path.glob(".partial*"))
 
 
+def test_the_same_policy_once_more_leaves_its_card(folder: RunFolder) -> None:
+    for content, cards in (("one", []), ("one", ["card"]), ("two", [])):
+        with folder.new_policy() as path:
+            path.mkdir()
+            (path / "weights").write_text(content)
+        assert [path.read_text() for path in folder.policy_path.glob("README.md")] == cards
+        (folder.policy_path / "README.md").write_text("card")
+        assert not list(folder.path.glob(".partial*"))
+
+
+def test_the_folder_of_an_evaluation_is_no_run(folder: RunFolder) -> None:
+    (folder.path / "report.json").touch()
+    folder.truncate(None)
+    assert folder.to_resume(CONFIG) is None, "a run that was evaluated into its own folder goes on"
+    folder.metrics_path.unlink()
+    with pytest.raises(ConfigError, match=r"holds an evaluation.*run="):
+        folder.to_resume(CONFIG)
+
+
 HOLD = """
 import sys
 from trainers.tracking.run_folder import RunFolder
