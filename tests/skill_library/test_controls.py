@@ -67,7 +67,7 @@ def test_what_cannot_be_is_refused():
 @pytest.mark.parametrize("types", [(("a", "b", "c"),), (("a", "b"), ("c",)), (("a",), ("b",)), (("*",),)])
 def test_a_type_is_never_shown_its_own_skill_as_the_wrong_one(types):
     skills = tuple(Skill(f"s{number}", "", own, "Do it.") for number, own in enumerate(types))
-    with pytest.raises(SkillFileError, match="no wrong skill to show (a|any task type)"):
+    with pytest.raises(SkillFileError, match=r"no wrong skill to show (a|any task type)"):
         control_library(SkillLibrary("mine", skills), "wrong")
 
 
