@@ -19,6 +19,8 @@ def shard_on_processors() -> None:
             self.distributed_type, self.fsdp_plugin = DistributedType.FSDP, fsdp_plugin
             # As accelerate does for its own kinds: later states copy it from there.
             PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+            if self._mixed_precision != "no":
+                fsdp_plugin.set_mixed_precision(self._mixed_precision)
 
     AcceleratorState.__init__ = start
 

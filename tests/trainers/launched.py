@@ -53,11 +53,11 @@ def _written(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
-def assert_same_run(one: RunResult, folder: Path) -> None:
+def assert_same_run(one: RunResult, folder: Path, *, atol: float = 1e-5) -> None:
     """Holds the policy and the metrics of a run's folder against those of another run, which must have learned."""
     expected, got = weights(one.policy), weights(folder / "policy")
     assert expected.keys() == got.keys()
-    assert all(torch.allclose(expected[name], got[name], atol=1e-5) for name in expected)
+    assert all(torch.allclose(expected[name], got[name], atol=atol) for name in expected)
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for mine, theirs in zip(one.metrics, lines, strict=True):
         assert (theirs["step"], theirs["event"]) == (mine["step"], mine["event"])

@@ -208,6 +208,39 @@ def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, mo
         load_plain_tokenizer(TrainConfig(model=str(toy_folder / "model"), revision="v1"))
 
 
+def test_the_launchers_precision_gives_way(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    assert made(toy_folder, tmp_path, precision="float32").accelerator.mixed_precision == "no"
+
+
+def test_a_reference_that_is_wrapped_is_looked_into(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As DeepSpeed's engine, this has a model's configuration in its module alone.
+    monkeypatch.setattr("accelerate.Accelerator.prepare_model", lambda self, model, **_: torch.nn.DataParallel(model))
+    assert isinstance(made(toy_folder, tmp_path, kl_coef=0.1).ref_model, torch.nn.DataParallel)
+
+
+def test_what_is_sharded_is_summed_up_after_every_pass(
+    toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = backend_of(started(toy_folder, tmp_path))
+    monkeypatch.setattr(backend.trainer, "is_fsdp_enabled", True)
+    monkeypatch.delattr("accelerate.Accelerator.no_sync")
+    with backend.accumulate(last=False):
+        assert not backend.trainer.accelerator.gradient_state.sync_gradients
+
+
+def test_weights_that_deepspeed_keeps(toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend, prepared = backend_of(started(toy_folder, tmp_path)), list[Path]()
+    monkeypatch.setattr(TrlBackend, "_deepspeed", True)
+    monkeypatch.setattr(backend.trainer, "prepare", prepared.append)
+    backend.restore(tmp_path)
+    assert prepared == [tmp_path]
+    with pytest.raises(ConfigError, match="take precision=bfloat16"):
+        made(toy_folder, tmp_path / "pure", precision="pure_bfloat16")
+
+
 def test_only_the_upper_layers_are_trained(toy_folder: Path, tmp_path: Path) -> None:
     start = tmp_path / "start"
     load_plain_tokenizer(toy_config(toy_folder)).save_pretrained(start)
@@ -282,7 +315,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> dict[str, torch.Tensor]:
 
 
 def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(
-    toy_folder: Path, tmp_path: Path, loaded: dict[str, torch.Tensor]
+    toy_folder: Path, tmp_path: Path, loaded: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner = started(toy_folder, tmp_path, engine="vllm", lora_rank=2, precision="pure_bfloat16")
     trainer = backend_of(learner).trainer
@@ -293,6 +326,8 @@ def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(
             own[name].normal_(0, 0.01)
     wake_up(trainer.vllm_generation)
     assert all(torch.equal(own[name], value) for name, value in frozen.items())
+    # No second model is loaded: under ZeRO-3 that waits for the processes that do not write.
+    monkeypatch.delattr("transformers.AutoModelForCausalLM.from_pretrained")
     learner.backend.save_policy(tmp_path / "policy")
     saved = load_file(tmp_path / "policy" / "model.safetensors")
     assert loaded.keys() == saved.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
         raise ConfigError(
             "liger=true needs liger-kernel, which is not installed: pip install liger-kernel, or take liger=false."
         )
+    # A launcher's, which is the user's default for all runs, would win over precision=.
+    os.environ.pop("ACCELERATE_MIXED_PRECISION", None)
     cuda = torch.cuda.is_available()
     serving = engine_spec(config.engine).backend_arguments(config)
     # TRL's default for gradient_checkpointing is an alias that newer transformers warn of.

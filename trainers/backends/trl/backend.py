@@ -47,6 +47,10 @@ class TrlBackend:
             raise ConfigError(
                 "precision=bfloat16_copy needs whole weights in every process; take bfloat16 with sharding."
             )
+        if config.precision == "pure_bfloat16" and self._deepspeed:
+            raise ConfigError(
+                "DeepSpeed trains weights in float32 whatever they are loaded in; take precision=bfloat16."
+            )
         if self.trainer.effective:
             progress.note(in_words(self.trainer.effective))
 
@@ -105,11 +109,11 @@ class TrlBackend:
             self._sent_steps.pop("vllm", None)
 
     def accumulate(self, *, last: bool) -> AbstractContextManager[object]:
-        """Leaves gradients to each process, but for the last pass; DeepSpeed sums them when it is told to."""
+        """Leaves gradients to each process, but for the last pass; sharded ones are summed up after every pass."""
         accelerator = self.trainer.accelerator
         # While this is false accelerate takes no step of optimiser and schedule, and does not clip.
         accelerator.gradient_state._set_sync_gradients(last)
-        if last or self._deepspeed:
+        if last or self._deepspeed or self.trainer.is_fsdp_enabled:
             return nullcontext()
         unsummed: AbstractContextManager[object] = accelerator.no_sync(model=self.trainer.model_wrapped)
         return unsummed
@@ -160,8 +164,9 @@ class TrlBackend:
         self.trainer.save(folder)
 
     def restore(self, checkpoint: Path) -> None:
-        """Loads a checkpoint's weights alone."""
-        self.trainer.restore(checkpoint)
+        """Loads a checkpoint's weights alone, as far as that can be."""
+        # DeepSpeed's are loaded by its engine, which preparing makes.
+        (self.trainer.prepare if self._deepspeed else self.trainer.restore)(checkpoint)
 
     def save_policy(self, path: Path) -> None:
         """Writes the trained policy with its tokenizer, adapters merged into it; all processes must do it together."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.distributed.tensor import DTensor
 from trl.distributed import DistributedBackend
+from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
 from trainers.base import check_sharded
@@ -80,6 +82,10 @@ def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: 
         _check_fsdp(plugin)
     if plugin is None and zero_stage(accelerator) != 3:
         return
+    if plugin is None and objective.average_decay is not None:
+        raise ConfigError(
+            "A teacher that averages the weights needs them whole, and DeepSpeed has sharded them; shard with FSDP2."
+        )
     check_sharded(objective.heads, moving_reference)
 
 
@@ -98,6 +104,23 @@ def _check_fsdp(plugin: Any) -> None:
             "Every process loads the weights before they are sharded, and the launcher was asked to load them on one "
             "alone; pass --fsdp_cpu_ram_efficient_loading false."
         )
+
+
+@contextmanager
+def sharded_by_layers() -> Iterator[None]:
+    """TRL shards its reference as one unit, all of which every pass would gather at once."""
+    plain = grpo_trainer.prepare_fsdp
+
+    def prepare(model: Any, accelerator: Any) -> Any:
+        for layer in getattr(model.get_decoder(), "layers", ()):
+            plain(layer, accelerator)
+        return plain(model, accelerator)
+
+    grpo_trainer.prepare_fsdp = prepare
+    try:
+        yield
+    finally:
+        grpo_trainer.prepare_fsdp = plain
 
 
 def zero_stage(accelerator: Any) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import AutocastKwargs
 from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOTrainer
@@ -25,7 +26,7 @@ from trl.trainer import grpo_trainer
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import grpo_arguments, lora_config, started_with
 from trainers.backends.trl.extras import Extras
-from trainers.backends.trl.sharding import check_sharding, merged_weights
+from trainers.backends.trl.sharding import check_sharding, merged_weights, sharded_by_layers
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
@@ -39,7 +40,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
 
         serving = engine_spec(config.engine).llm_options(config)
         named, quiet = _reference_named(model, config.reference_path), _quiet("model_init_kwargs")
-        with started_with(serving) as self.effective, named, quiet, warnings.catch_warnings():
+        with started_with(serving) as self.effective, named, quiet, sharded_by_layers(), warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
             super().__init__(
@@ -53,7 +54,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         policy = self.accelerator.unwrap_model(self.model)
         if config.lora_rank and self.args.use_vllm:
             self.vllm_generation._iter_named_params = partial(merged_weights, policy, self.accelerator)
-        _check_reference(policy, self.ref_model, config)
+        _check_reference(policy, self.ref_model and self.accelerator.unwrap_model(self.ref_model), config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
         if moving and self.ref_model is None:
@@ -71,6 +72,15 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         if self.extras.average is not None:
             # What will be sharded is not on the device yet, and the average stays whole.
             self.extras.average.to(self.accelerator.device)
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """Lets autocast alone round under FSDP2, as it does in one process."""
+        super().create_accelerator_and_postprocess()
+        if self.is_fsdp_enabled:
+            # Accelerate gathers, sums up and gives out everything in bfloat16, log-probabilities and gradients too.
+            self.accelerator.state.fsdp_plugin.mixed_precision_policy = None
+            # Gathered weights go after each layer; their copies would stay until the pass is over.
+            self.accelerator.autocast_handler = AutocastKwargs(cache_enabled=False)
 
     def prepare(self, checkpoint: Path | None) -> None:
         """Makes optimiser and schedule, wraps the model, and loads a checkpoint into all of them."""
