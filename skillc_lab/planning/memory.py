@@ -137,14 +137,16 @@ def host_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, work: W
     """
     models = 1 + (work.reference and not config.lora_rank)
     loaded = machine.gpus * models * work.weight * shape.parameters
-    return max(loaded, checkpoint_bytes(config, shape, work) if machine.shards > 1 else 0.0)
+    return max(loaded, checkpoint_bytes(config, shape, machine, work) if machine.shards > 1 else 0.0)
 
 
-def checkpoint_bytes(config: TrainConfig, shape: ModelShape, work: Workload) -> float:
+def checkpoint_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> float:
     """A checkpoint on the disk: what is trained with its optimiser's state, and whole models that move beside it."""
     trained, kind, moments = _trained(config, shape, work)
     moving = 4 * work.average + work.weight * bool(config.reference_sync_every)  # averages are kept in float32
-    weights = kind * trained if config.lora_rank else work.weight * shape.parameters
+    # Under FSDP2 accelerate writes the model beside that of transformers.
+    times = 2 if machine.sharding == "fsdp2" else 1
+    weights = kind * trained if config.lora_rank else times * work.weight * shape.parameters
     return weights + moments * trained + moving * shape.parameters
 
 
@@ -192,10 +194,11 @@ def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Worklo
     yield Part("activations", work.rows * work.row_tokens * kept, "update", note)
     output = _output(shape, work) + (0 if config.lora_rank else 4 * shape.embedding)
     yield Part("output layer", output, "update", "tiles of logits, and the layer's gradient in float32")
+    fsdp2 = machine.sharding == "fsdp2"
     if machine.shards > 1:
-        gathered = work.compute * 2 * shape.layer + work.weight * shape.embedding
+        gathered = (work.weight if fsdp2 else work.compute) * 2 * shape.layer + work.weight * shape.embedding
         yield Part("gathered weights", gathered, note="two layers and the output layer")
-    elif work.kind == "autocast":
+    if work.kind == "autocast" and (machine.shards == 1 or (fsdp2 and not config.gradient_checkpointing)):
         copies = 2 * (shape.maps + shape.embedding)
         yield Part("weights in bfloat16", copies, "update", "autocast's copies, kept until the backward pass")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -72,7 +72,7 @@ class Plan:
     @property
     def checkpoint(self) -> float:
         """Bytes of a checkpoint on the disk."""
-        return checkpoint_bytes(self.config, self.shape, self.work)
+        return checkpoint_bytes(self.config, self.shape, self.machine, self.work)
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -185,8 +185,17 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
         yield str(error)
     if config.precision == "bfloat16_copy":
         yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
-    if machine.sharding == "zero3" and config.engine in IN_PROCESS:
+    if machine.sharding == "zero3":
+        yield from _refused_by_deepspeed(config, {loss.teacher.weights for loss in recipe.losses if loss.teacher})
+
+
+def _refused_by_deepspeed(config: TrainConfig, teachers: Container[str]) -> Iterator[str]:
+    if config.engine in IN_PROCESS:
         yield "Weights that DeepSpeed has sharded cannot generate in place; use engine=vllm."
+    if config.precision == "pure_bfloat16":
+        yield "DeepSpeed trains weights in float32 whatever they are loaded in; take precision=bfloat16."
+    if "average" in teachers:
+        yield "A teacher that averages the weights needs them whole; shard with fsdp2."
 
 
 def _warnings(plan: Plan) -> Iterator[str]:

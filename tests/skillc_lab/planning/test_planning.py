@@ -260,7 +260,7 @@ def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None
     sharded = Machine(8, sharding="fsdp2")
     plan = planned(seven, sharded)
     assert plan.host == 8 * 2 * 4 * seven.parameters  # every process loads policy and reference in float32
-    assert plan.checkpoint == 12 * seven.parameters
+    assert plan.checkpoint == 16 * seven.parameters  # weights twice, two moments
     assert planned(seven, sharded, kl_coef=0.0).host == plan.host / 2
     assert planned(seven, sharded, lora_rank=8, precision="pure_bfloat16").host == plan.host / 4
     assert planned(seven, replace(sharded, host_memory=512)).fits
@@ -274,6 +274,12 @@ def test_the_hosts_memory_and_checkpoints_are_planned(seven: ModelShape) -> None
     [
         (Machine(3), {}, "no multiple of 3"),
         (Machine(8, sharding="zero3"), {"engine": "transformers"}, "engine=vllm"),
+        (Machine(8, sharding="zero3"), {"precision": "pure_bfloat16"}, "take precision=bfloat16"),
+        (
+            Machine(8, sharding="zero3"),
+            {"method": "skillc+forward_distillation", "method_options": {"teacher_weights": "average"}},
+            "shard with fsdp2",
+        ),
         (Machine(8, sharding="fsdp2"), {"method": "ppo"}, "heads of its own"),
         (Machine(8, sharding="fsdp2"), {"reference_sync_every": 5}, "reference_sync_every"),
     ],
