@@ -285,6 +285,7 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
+    "long_houses_curves": _curves("long_houses"),
     "main_houses": _map("main_houses"),
     "main_houses_curves": _curves("main_houses"),
     "planted_entries": _of(draw_planted, "planted_entries"),
