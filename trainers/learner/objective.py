@@ -15,6 +15,8 @@ from trainers.engines.registry import engine_spec
 from trainers.learner.setup import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
+from trainers.losses.distribution_distillation import ForwardDistillation
+from trainers.recipes.parts.curriculum import Internalization
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.batches import MicroBatch, TrainingRow, collate_tokens, padding_row
 
@@ -179,6 +181,10 @@ def _without_effect(config: TrainConfig, recipe: Recipe) -> Iterator[str]:
     if changed and all(type(loss).configured is Loss.configured for loss in recipe.losses):
         given = ", ".join(f"{name}={getattr(config, name)}" for name in changed)
         yield f"{given} has no effect: {recipe.name} has no policy gradient."
+    gating = recipe.curriculum.gating if isinstance(recipe.curriculum, Internalization) else None
+    distils = any(isinstance(loss, ForwardDistillation) for loss in recipe.losses)
+    if distils and gating is not None and gating.gate is not None and gating.gate <= 0.5:
+        yield f"forward_distillation has no effect: it weighs max(0, 2 gate - 1), which is 0 with gate={gating.gate}."
     if config.group_size < 2 and recipe.reads_advantages and type(recipe.advantage) in COMPARING:
         yield (
             f"With group_size=1 every advantage is 0: {recipe.name} compares the rollouts of a task. Take a group_size "

@@ -18,7 +18,7 @@ from trainers.losses.self_distillation import Relabelling
 from trainers.losses.value import EntropyBonus
 from trainers.memory import D2SkillMemory, DistractedLibrary, FixedLibrary, GuidedLibrary, Memory, RetroAgentMemory
 from trainers.recipes.parts.allocation import Allocation, Always, ByDifficulty, ByNeed, BySignal, ByValue, Never
-from trainers.recipes.parts.curriculum import ContrastAverage, Internalization, NoCurriculum
+from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
 SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
@@ -95,9 +95,6 @@ class Recipe:
 
     def _idle_part(self, allocation: str) -> str:
         """As :meth:`_misfit`, of losses and row makers that would have no effect, or that of another text."""
-        gate = self.curriculum.gating.gate if isinstance(self.curriculum, Internalization) else None
-        if gate is not None and gate <= 0.5 and any(isinstance(loss, ForwardDistillation) for loss in self.losses):
-            return f"forward_distillation weighs max(0, 2 gate - 1), which is 0 with gate={gate}; leave one of them out"
         idle = [loss.name for loss in self.losses if loss.acts_on == "skill_free"]
         if idle and isinstance(self.allocation, Always):
             return (
@@ -186,14 +183,15 @@ class Recipe:
 
     def _changed(self, changes: Mapping[str, Any]) -> Recipe:
         options = self._current(changes)
-        recipe = self
+        parts: dict[str, Any] = {}
         if "allocation" in options:
-            recipe = replace(recipe, allocation=ALLOCATIONS.get(options.pop("allocation"))())
+            parts["allocation"] = ALLOCATIONS.get(options.pop("allocation"))()
         if "advantage" in options:
             # A scheme of another kind, with the options that both have.
-            kind, present = SCHEMES.get(options.pop("advantage")), recipe.advantage
-            shared = {spec.name for spec in fields(kind)} & set(option_names(present))
-            recipe = replace(recipe, advantage=kind(**{option: getattr(present, option) for option in shared}))
+            kind = SCHEMES.get(options.pop("advantage"))
+            shared = {spec.name for spec in fields(kind)} & set(option_names(self.advantage))
+            parts["advantage"] = kind(**{option: getattr(self.advantage, option) for option in shared})
+        recipe = replace(self, **parts)
         return override(recipe, options) if options else recipe
 
 

@@ -328,8 +328,10 @@ def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(
     assert all(torch.equal(own[name], value) for name, value in frozen.items())
     # No second model is loaded: under ZeRO-3 that waits for the processes that do not write.
     monkeypatch.delattr("transformers.AutoModelForCausalLM.from_pretrained")
+    trainer.model.get_base_model().register_buffer("bias", torch.ones(2))
     learner.backend.save_policy(tmp_path / "policy")
     saved = load_file(tmp_path / "policy" / "model.safetensors")
+    assert saved.pop("bias").tolist() == [1, 1], "buffers of a checkpoint are a part of the policy"
     assert loaded.keys() == saved.keys()
     assert all(torch.equal(loaded[name], value) for name, value in saved.items())
 

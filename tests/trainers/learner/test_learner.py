@@ -147,6 +147,7 @@ def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: Tra
     [
         ("opsd", {"kl_coef": 0.5, "clip_high": 0.4}, "clip_high=0.4, kl_coef=0.5 has no effect"),
         ("raft", {"loss_type": "gspo"}, "ratio=sequence has no effect"),
+        ("fixed_gate+forward_distillation", {}, "which is 0 with gate=0.5"),
         ("contrastive_relabelling", {"group_size": 1}, "every advantage is 0"),
         ("raft", {"group_size": 1, "kl_coef": 0.0}, ""),
         ("ppo", {"group_size": 1, "kl_coef": 0.5}, ""),

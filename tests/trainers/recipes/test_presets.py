@@ -163,14 +163,17 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         ("context_distillation+baseline", {}, "no loss reads what"),
         ("d2skill+baseline", {}, "take the place of the returns"),
         ("d2skill+forward_distillation", {}, "would teach what the library says"),
-        ("fixed_gate+forward_distillation", {}, "which is 0 with gate=0.5"),
-        ("skillc+forward_distillation", {"gate": 0.4}, "which is 0 with gate=0.4"),
         *((f"skill05+{name}", {}, "take allocation='difficulty'") for name in ("need", "value", "allocation")),
     ],
 )
 def test_an_addition_or_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         get_recipe(name, **options)
+
+
+def test_allocation_and_advantage_change_together() -> None:
+    assert get_recipe("skill05", allocation="half", advantage="grpo").options["advantage"] == "grpo"
+    assert get_recipe("fixed_gate+forward_distillation", gate=0.8).options["gate"] == 0.8
 
 
 def test_an_allocation_of_ones_own_is_named_by_its_module() -> None:

@@ -178,7 +178,12 @@ class TrlBackend:
         merged = merged_weights(policy, trainer.accelerator)
         weights = {name: value.cpu() for name, value in merged if writes}
         if writes:
-            policy.get_base_model().save_pretrained(path, state_dict=weights)
+            base = policy.get_base_model()
+            kept = base.state_dict()
+            # Of some models buffers are part of the checkpoint, such as the router's biases of mixtures of experts.
+            buffers = ((name, buffer) for name, buffer in base.named_buffers() if name in kept)
+            weights |= {name.replace(".base_layer", ""): buffer.cpu() for name, buffer in buffers}
+            base.save_pretrained(path, state_dict=weights)
             trainer.processing_class.save_pretrained(path)
 
     @property
