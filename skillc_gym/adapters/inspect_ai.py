@@ -32,7 +32,7 @@ def skill_task(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest], 
     return Task(dataset=samples(make, requests), solver=play(make), scorer=[success(), average_score()], **task_kwargs)
 
 
-# Inspect is not installed where types are checked, so that its decorators have none.
+# Inspect is not installed where types are checked, so that its decorators, six in this file, have none there.
 @task  # type: ignore[untyped-decorator]
 def alfworld(tasks: int = 20, seed: int = 0, library: str | None = None, **env_kwargs: Any) -> Task:
     """Household tasks in pairs: ``inspect eval skillc_gym/alfworld -T tasks=8 -T split=valid_seen``.

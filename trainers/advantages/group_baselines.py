@@ -149,7 +149,7 @@ def utilisation(
     Skill0.5's credit for using a skill on easy tasks (arXiv 2605.28424). The first part is GRPO's over a task's
     skill-injected rollouts. ``d`` is a task's mean return with the skill minus that without; its mean and standard
     deviation run over the tasks that have both, and tasks without skill-free probes have no second part. The released
-    code subtracts the mean of the last five updates' ``d``; by the batch's, no ``d`` of 10 tasks comes to a cap of 3.
+    code subtracts the mean of the last five updates' ``d``; with the batch's own, a cap of 3 acts from 11 tasks on.
     """
     values = finite_vector("returns", returns)
     with_skill = flag_vector("condition", condition, values.size)

@@ -176,7 +176,7 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
 
 
 def _without_effect(config: TrainConfig, recipe: Recipe) -> Iterator[str]:
-    """What a run's settings leave undone in silence."""
+    """A message for each setting of a run that nothing reads."""
     changed = [name for name in _LEFT_OPEN if getattr(config, name) not in (0, getattr(TrainConfig, name))]
     if changed and all(type(loss).configured is Loss.configured for loss in recipe.losses):
         given = ", ".join(f"{name}={getattr(config, name)}" for name in changed)

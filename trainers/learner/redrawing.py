@@ -57,7 +57,7 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
             "group_size of at least 2, or redraw_groups=0."
         )
     learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
-    # What only keeps a policy near or unsettled, penalty and bonus, may miss some groups.
+    # Penalty and entropy bonus only regularise, so that they may miss some groups.
     learns = learns or not all(
         loss.needs_advantages or isinstance(loss, ClippedPolicyGradient | EntropyBonus) for loss in recipe.losses
     )

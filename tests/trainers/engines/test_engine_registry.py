@@ -72,9 +72,9 @@ def test_a_checkpoint_in_bfloat16_keeps_its_rotary_frequencies() -> None:
     torch = pytest.importorskip("torch", reason="needs the train extra")
     config = TrainConfig(model="m", precision="bfloat16_copy")
     checkpoint = CheckpointModel([1], config, lambda: make_model(40))
-    model: Any = engine_spec("transformers").for_checkpoint(checkpoint).model  # type: ignore[attr-defined]
-    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
-    for mine, exact in zip(model.buffers(), make_model(40).buffers(), strict=True):
+    played: Any = engine_spec("transformers").for_checkpoint(checkpoint)
+    assert {parameter.dtype for parameter in played.model.parameters()} == {torch.bfloat16}
+    for mine, exact in zip(played.model.buffers(), make_model(40).buffers(), strict=True):
         assert torch.equal(mine.cpu(), exact)
 
 
