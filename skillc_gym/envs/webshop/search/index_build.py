@@ -2,6 +2,9 @@
 
 Documents are counted in runs that go to disk sorted by term; at the end the runs are laid behind each other, term by
 term. Memory grows with the vocabulary, not with the documents.
+
+Documents that share a text of their own (`IndexBuilder.add`) lie together, so the words of a query tend to meet in few
+windows of documents. Tables say what every term can score at most in each, so that most are never looked into.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,17 +21,25 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.search import bm25
 from skillc_gym.envs.webshop.search.analyzer import analyze
-from skillc_gym.envs.webshop.search.windows import write_windows
 from skillc_gym.envs.webshop.workplace import reserve
 
 DENSE_SHARE = 16
 """A term that more than one in so many documents hold also gets a column over all documents."""
+WINDOW_BITS = 14
+"""A window has two to this power documents."""
+_TABLED = 1024
+"""Terms of more postings have a row in the windows' tables; for the others, their postings are looked through."""
 _RUN_TERMS = 4_000_000
 
 
 def term_hash(term: str) -> int:
     """Returns the 64-bit number by which a term is found."""
     return int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def window_edges(documents: int) -> NDArray[np.int64]:
+    """Returns where the windows of so many documents begin, and the last one ends."""
+    return np.arange(-(-documents >> WINDOW_BITS) + 1, dtype=np.int64) << WINDOW_BITS
 
 
 class _Run(NamedTuple):
@@ -88,10 +99,8 @@ class IndexBuilder:
         """Returns the order in which documents lie: neighbours together, and by the order they came in."""
         rank = np.empty(len(self._shelves), np.int64)
         rank[np.argsort(np.array(list(self._shelves), dtype=object))] = np.arange(len(rank))
-        order: NDArray[np.int32] = np.argsort(rank[np.frombuffer(self._neighbours, np.int32)], kind="stable").astype(
-            np.int32
-        )
-        return order
+        places: NDArray[np.int64] = np.argsort(rank[np.frombuffer(self._neighbours, np.int32)], kind="stable")
+        return places.astype(np.int32)
 
     def _flush(self) -> None:
         """Counts the pending terms and writes them as a run, sorted by term and document."""
@@ -159,7 +168,7 @@ class IndexBuilder:
         """Writes each term's highest code, and columns of codes for the terms that many documents hold."""
         highest = np.maximum.reduceat(codes, starts[:-1]) if len(codes) else codes[:0]
         self._save("highest", highest)
-        write_windows(self._folder, starts, docs, codes, documents)
+        self._write_windows(starts, docs, codes, documents)
         sizes = np.diff(starts)
         # Looking up a frequent term in some documents is one read of its column, instead of a search in its postings.
         dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_SHARE * 1024 else sizes[:0]
@@ -169,12 +178,32 @@ class IndexBuilder:
             span = slice(starts[term], starts[term + 1])
             columns[row, docs[span]] = codes[span]
 
+    def _write_windows(
+        self, starts: NDArray[np.int64], docs: NDArray[Any], codes: NDArray[Any], documents: int
+    ) -> None:
+        """Writes, for the terms of many postings, where those of each window begin, and their highest code there."""
+        terms = np.flatnonzero(np.diff(starts) > _TABLED)
+        edges = window_edges(documents)
+        begins = np.empty((len(terms), len(edges)), np.int64)
+        highest = np.zeros((len(terms), len(edges) - 1), codes.dtype)
+        for row, term in enumerate(terms.tolist()):
+            start, end = int(starts[term]), int(starts[term + 1])
+            begins[row] = start + docs[start:end].searchsorted(edges)
+            filled = np.flatnonzero(np.diff(begins[row]))
+            highest[row, filled] = np.maximum.reduceat(codes[start:end], begins[row, filled] - start)
+        self._save("window_terms", terms)
+        self._save("window_starts", begins)
+        self._save("window_highest", highest)
+
     def _write_terms(self) -> NDArray[np.int64]:
         """Writes the terms ordered by their hash, and returns each term's place."""
         hashes = np.array([term_hash(term) for term in self._ids], dtype=np.uint64)
         order = np.argsort(hashes, kind="stable")
         self._save("hashes", hashes[order])
-        _write_texts(self._folder, list(self._ids), order)
+        terms = [term.encode("utf-8", "surrogatepass") for term in self._ids]
+        texts = [terms[number] for number in order.tolist()]
+        (self._folder / "terms.bin").write_bytes(b"".join(texts))  # what a hash found is compared with
+        self._save("term_ends", np.cumsum([0, *map(len, texts)], dtype=np.int64))
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return rank
@@ -183,13 +212,12 @@ class IndexBuilder:
         np.save(self._folder / f"{name}.npy", array)
 
     def _array(self, name: str, kind: type, *shape: int) -> NDArray[Any]:
+        path = self._folder / f"{name}.npy"
         if 0 in shape:
-            np.save(self._folder / f"{name}.npy", np.zeros(shape, kind))
+            self._save(name, np.zeros(shape, kind))
             return np.zeros(shape, kind)
-        mapped: NDArray[Any] = np.lib.format.open_memmap(
-            self._folder / f"{name}.npy", mode="w+", dtype=kind, shape=shape
-        )
-        reserve(self._folder / f"{name}.npy")
+        mapped: NDArray[Any] = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=shape)
+        reserve(path)
         return mapped
 
 
@@ -203,12 +231,3 @@ def _sort_postings(starts: NDArray[np.int64], docs: NDArray[Any], codes: NDArray
         order = np.argsort(terms << 32 | docs[span])
         docs[span], codes[span] = docs[span][order], codes[span][order]
         first = last
-
-
-def _write_texts(folder: Path, terms: Sequence[str], order: NDArray[np.int64]) -> None:
-    """Writes the terms' texts behind each other: what a hash found is compared with."""
-    ends = np.zeros(len(terms) + 1, np.int64)
-    with (folder / "terms.bin").open("wb") as file:
-        for place, number in enumerate(order.tolist()):
-            ends[place + 1] = ends[place] + file.write(terms[number].encode("utf-8", "surrogatepass"))
-    np.save(folder / "term_ends.npy", ends)

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.search import bm25, windows
+from skillc_gym.envs.webshop.search import bm25, index_build
 from skillc_gym.envs.webshop.search.analyzer import analyze
-from skillc_gym.envs.webshop.search.index_build import term_hash
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
@@ -37,6 +36,8 @@ _SLACK = 1e-4
 """Upper bounds are widened by this share, far more than rounding could take off them."""
 _PLACES, _WEIGHED_BYTES = 1 << 13, 1 << 20
 """How many terms' places, and how much of terms' scores, is remembered."""
+
+_NO_WINDOWS = np.zeros(0, np.int64), np.zeros(0)
 
 Docs = NDArray[Any]
 Scores = NDArray[Any]
@@ -76,11 +77,18 @@ class SearchIndex:
         self._products, self._ties = _map(folder, "products"), _map(folder, "ties")
         self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
         self._columns = _map(folder, "columns")
-        self._windows = windows.Windows(folder, size, self._docs) if size > _SMALL else None
+        # Of the terms of many postings: where those of each window begin, and the highest code there.
+        self._tabled, self._begins, self._tops = (
+            _map(folder, f"window_{kept}") for kept in ("terms", "starts", "highest")
+        )
+        self._edges = index_build.window_edges(size)
         self._found = lru_cache(_PLACES)(self._place)
         self._weighed = lru_cache(_WEIGHED_BYTES // self._saturations.nbytes)(self._term)
         # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
-        self._sums, self._sums_lock = np.zeros(min(_GROUP << windows.BITS, size) if size > _SMALL else 0), Lock()
+        self._sums, self._sums_lock = (
+            np.zeros(min(_GROUP << index_build.WINDOW_BITS, size) if size > _SMALL else 0),
+            Lock(),
+        )
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
         """Returns the best k products that hold any word of the query, as (index, score); words count as often."""
@@ -104,7 +112,7 @@ class SearchIndex:
         return sorted(found, key=lambda term: -term.bound)
 
     def _place(self, term: str) -> int | None:
-        wanted, text = np.uint64(term_hash(term)), term.encode("utf-8", "surrogatepass")
+        wanted, text = np.uint64(index_build.term_hash(term)), term.encode("utf-8", "surrogatepass")
         place = int(self._hashes.searchsorted(wanted))
         while place < len(self._hashes) and self._hashes[place] == wanted:
             if self._texts[self._term_ends[place] : self._term_ends[place + 1]].tobytes() == text:
@@ -118,9 +126,19 @@ class SearchIndex:
         # Lucene's order of operations in single precision: any other one breaks its ties differently.
         scores: NDArray[np.float32] = np.subtract(weight, weight / self._saturations, dtype=np.float32)
         bound = float(scores[self._highest[place]])
-        none = np.zeros(0, np.int64), np.zeros(0)
-        spread = self._windows.spread(place, start, end, scores, bound) if self._windows else none
-        return _Term(place, start, end, scores, bound, *spread)
+        windows = self._in_windows(place, start, end, scores, bound) if self._size > _SMALL else _NO_WINDOWS
+        return _Term(place, start, end, scores, bound, *windows)
+
+    def _in_windows(
+        self, place: int, start: int, end: int, scores: NDArray[np.float32], bound: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Returns where a term's postings begin in each window, and the most they score there."""
+        row = int(self._tabled.searchsorted(place))
+        if row < len(self._tabled) and self._tabled[row] == place:
+            return self._begins[row], scores[self._tops[row]].astype(np.float64)
+        # A rare term has no row: one bound for all its windows is coarse, but there are few of them.
+        begins = start + self._docs[start:end].searchsorted(self._edges)
+        return begins, np.where(np.diff(begins) > 0, bound, 0.0)
 
     def _postings(self, term: _Term, start: int, end: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Returns documents and scores of some of the term's postings."""
@@ -163,8 +181,8 @@ class SearchIndex:
         """Scores the documents of the chosen windows of a group, from its ``first`` on, that can reach the floor."""
         # rest[i] bounds what the terms from the i-th on can add in any window: once it is below the floor, they lift no
         # document that has none of the terms before (the "non-essential" terms of MaxScore).
-        stretches = [(first + start, first + behind) for start, behind in windows.runs(chosen)]
-        group = _Group(stretches, first << windows.BITS)
+        stretches = [(first + start, first + behind) for start, behind in _runs(chosen)]
+        group = _Group(stretches, first << index_build.WINDOW_BITS)
         rest = bounds[::-1, chosen].cumsum(axis=0).max(axis=1)[::-1].tolist()
         left = next((number for number, bound in enumerate(rest) if bound < floor), len(terms))
         touched: list[Docs] = []
@@ -249,6 +267,12 @@ def _by_reach(reach: Scores) -> list[int]:
 def _reached(scores: Scores, k: int) -> float:
     """Returns a score, 0 or a little less than the k-th, that k documents reach."""
     return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK) if len(scores) >= k else 0.0
+
+
+def _runs(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Returns the stretches of windows that are chosen, as (first, behind the last)."""
+    changes = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
+    return list(zip(changes[::2], changes[1::2], strict=True))
 
 
 def _map(folder: Path, name: str) -> NDArray[Any]:

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillc_gym.envs.webshop.search import bm25, windows
+from skillc_gym.envs.webshop.search import bm25, index_build
 from skillc_gym.envs.webshop.search import searcher as search
 from skillc_gym.envs.webshop.search.analyzer import analyze
-from skillc_gym.envs.webshop.search.index_build import IndexBuilder
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
 
 
 def build(folder, texts, ties=None):
-    builder = IndexBuilder(folder)
+    builder = index_build.IndexBuilder(folder)
     for text in texts:
         builder.add(text)
     about = builder.finish(np.arange(len(texts), dtype=np.int32) if ties is None else ties)
@@ -62,8 +61,8 @@ def narrow_windows(monkeypatch):
     monkeypatch.setattr(search, "_SMALL", -1)
     monkeypatch.setattr(search, "_GROUP", 3)
     monkeypatch.setattr(search, "_PIECE", 5)
-    monkeypatch.setattr(windows, "BITS", 3)
-    monkeypatch.setattr(windows, "_TABLED", 2)
+    monkeypatch.setattr(index_build, "WINDOW_BITS", 3)
+    monkeypatch.setattr(index_build, "_TABLED", 2)
 
 
 @pytest.mark.usefixtures("narrow_windows")
@@ -146,7 +145,7 @@ def test_runs_are_put_together(tmp_path, monkeypatch):
     for name in ("whole", "parts"):
         (tmp_path / name).mkdir()
     whole = build(tmp_path / "whole", texts)
-    monkeypatch.setattr("skillc_gym.envs.webshop.search.index_build._RUN_TERMS", 50)
+    monkeypatch.setattr(index_build, "_RUN_TERMS", 50)
     parts = build(tmp_path / "parts", texts)
     for query in ("red w2", "w1 shoe w6", "w0"):
         assert whole.top(query, 200) == parts.top(query, 200)
