@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
-from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
+from skillc_gym.envs.webshop.catalog.catalog import FEATURES, ImageFeatures, escape_marks
 from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of
@@ -22,7 +21,6 @@ from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
 from skillc_gym.envs.webshop.goals.tables import open_goals
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes, goal_of_session, read_upstream
-from skillc_gym.envs.webshop.shop.markup import escape_marks
 from skillc_gym.envs.webshop.shop.nodes import (
     SEPARATOR,
     View,
@@ -143,7 +141,7 @@ class WebShopEnv(TextTaskEnv):
         self._nouns = nouns_of(self.catalog, self.tagger)
         self.observation_space = Unicode(MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION)
         self.action_space = Unicode(MAX_ACTION if self.fixes.long_queries else _UPSTREAM_ACTION)
-        self.observation_mode, self.render_mode = observation_mode, render_mode
+        self.observation_mode = observation_mode
         self._store = open_store(self.catalog, self.fixes, self.show_attributes, self.escape_markup)
         self._images = None if image_features is None else ImageFeatures(image_features)
         self._goal: Goal | None = None
@@ -323,7 +321,7 @@ class WebShopEnv(TextTaskEnv):
 
     def _playing(self) -> Goal:
         if self._goal is None:
-            raise ResetNeeded("No task is being played: call reset() first.")
+            raise reset_needed()
         return self._goal
 
     def _commands(self) -> list[str]:

@@ -45,11 +45,11 @@ def _words() -> dict[str, Any]:
 
 @cache
 def _kinds() -> tuple[Kind, ...]:
-    lines = resource(__package__, "generate_kinds.txt").splitlines()
-    return tuple(_kind(line) for line in lines if line and not line.startswith("#"))
+    return tuple(map(_kind, _words()["kinds"]))
 
 
 def _kind(line: str) -> Kind:
+    # Each is "category; query; categories below the top; nouns; groups of options with their sort".
     category, query, path, nouns, groups = (part.strip() for part in line.split(";"))
     shelf = _words()["shelves"][category]
     named = tuple((name.replace("_", " "), sort) for name, _, sort in (pair.partition(":") for pair in groups.split()))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from math import prod
 from typing import Any
 
 from skillc_gym.errors import SkillCError
@@ -77,7 +76,7 @@ class Product:
     @property
     def combinations(self) -> int:
         """How many combinations of options there are: 1 without groups, 0 with an empty group."""
-        return prod(map(len, self.options.values()))
+        return math.prod(map(len, self.options.values()))
 
     @property
     def makes_goals(self) -> bool:
@@ -126,7 +125,7 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         category=_shown(row, "category", notes),
         query=_scored(row, "query").lower().strip(),
         product_category=_shown(row, "product_category", notes),
-        price_tag=price_tag(pricing),
+        price_tag=" to ".join(f"${price}" for price in pricing),
         pricing=pricing,
         options=read_options(row.get("customization_options")),
         attributes=said,
@@ -188,11 +187,6 @@ def read_pricing(text: object) -> tuple[float, ...]:
     if not all(map(math.isfinite, prices)):
         raise BadRowError(f"pricing {text[:40]!r} is beyond any price")
     return prices[:2]
-
-
-def price_tag(pricing: tuple[float, ...]) -> str:
-    """Returns the price as pages show it."""
-    return " to ".join(f"${price}" for price in pricing)
 
 
 def read_options(groups: object) -> dict[str, tuple[str, ...]]:

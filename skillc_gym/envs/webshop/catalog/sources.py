@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.product import writable
@@ -29,15 +29,8 @@ _LONGEST_MARK = len("\\uD83D\\uDE00")
 _SPACE = " \t\n\r"
 
 
-class Element(NamedTuple):
-    """One element of a file's array, or one entry of its object: its key ("" in an array) and the parsed JSON."""
-
-    key: str
-    value: Any
-
-
-class HugeNumber:
-    """A number of more digits than any figure of a product has: no text, no list, nothing that a row may hold."""
+Element = tuple[str, Any]
+"""One element of a file's array, or one entry of its object: its key ("" in an array) and the parsed JSON."""
 
 
 class _Text:
@@ -45,10 +38,10 @@ class _Text:
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
-        self._file = open_text(path)
-        # Python refuses to read thousands of digits; one such number would cost the whole file.
+        self._file = _open_text(path)
+        # Python refuses to read thousands of digits; one such number would cost the whole file. No row may hold any.
         self._decoder = json.JSONDecoder(
-            strict=False, parse_int=lambda digits: int(digits) if len(digits) <= _LONGEST_NUMBER else HugeNumber()
+            strict=False, parse_int=lambda digits: (int if len(digits) <= _LONGEST_NUMBER else float)(digits)
         )
         self._buffer, self._place, self._ended = "", 0, False
 
@@ -114,17 +107,12 @@ class _Text:
         return bool(more)
 
 
-def elements(path: Path) -> Iterator[Element]:
-    """Yields the elements of a file's array in bounded memory; CatalogError where it breaks off, after those before."""
-    return _walk(path, "[]", keyed=False)
+def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:
+    """Yields the elements of a file's array in bounded memory; CatalogError where it breaks off, after those before.
 
-
-def entries(path: Path) -> Iterator[Element]:
-    """Yields the entries of the object that a file holds; otherwise as `elements`."""
-    return _walk(path, "{}", keyed=True)
-
-
-def _walk(path: Path, brackets: str, *, keyed: bool) -> Iterator[Element]:
+    ``keyed``: the file holds an object, whose entries these are.
+    """
+    brackets = "{}" if keyed else "[]"
     with closing(_Text(path)) as text:
         text.take(brackets[0])
         if text.peek() == brackets[1]:
@@ -135,7 +123,7 @@ def _walk(path: Path, brackets: str, *, keyed: bool) -> Iterator[Element]:
                 raise text.broken(f"expected a text as key, got {type(key).__name__}")
             if keyed:
                 text.take(":")
-            yield Element(key, text.value())
+            yield key, text.value()
             text.number += 1
             if text.take("," + brackets[1]) == brackets[1]:
                 return
@@ -147,10 +135,7 @@ def first_mark(path: Path) -> str:
         return text.peek()
 
 
-def open_text(path: Path) -> IO[str]:
-    """Opens a text file, plain or compressed."""
-    if not path.is_file():
-        raise MissingDataError(f"There is no file {path}.")
+def _open_text(path: Path) -> IO[str]:
     opener = _OPENERS.get(path.suffix)
     return opener(path, "rt", encoding="utf-8-sig") if opener else path.open(encoding="utf-8-sig")
 
@@ -201,8 +186,8 @@ class JsonSource:
         num_products: int | None = None,
         accept_truncated: bool = False,
     ) -> None:
-        self._products, self._attributes = _file(products), attributes and _file(attributes)
-        self._human = human_goals and _file(human_goals)
+        self._products = _file(products)
+        self._attributes, self._human = (_file(path) if path else None for path in (attributes, human_goals))
         self._limit = None if num_products is None else require_whole("num_products", num_products, 1)
         self._accept = accept_truncated
 
@@ -228,26 +213,26 @@ class JsonSource:
 
     def identity(self) -> dict[str, Any]:
         """Names the content: equal identities give equal catalogues."""
-        files = {"products": self._products, "attributes": self._attributes, "human_goals": self._human}
-        hashes = {part: digest(path) for part, path in files.items() if isinstance(path, Path)}
+        files = zip(FILES, (self._products, self._attributes, self._human), strict=True)
+        hashes = {part: digest(path) for part, path in files if path}
         return {**hashes, "num_products": self._limit, "accept_truncated": self._accept}
 
     def build(self, builder: CatalogBuilder) -> None:
         """Adds all rows to a builder; CatalogError if a file cannot be read to its end."""
         with tempfile.TemporaryFile() as file:
             attributes = _Attributes(file)
-            if isinstance(self._attributes, Path):
-                for entry in self._whole(entries(self._attributes), builder):
-                    attributes.add(entry)
-            for row in islice(self._whole(elements(self._products), builder), self._limit):
-                builder.add(row.value, attributes.get)
-        if isinstance(self._human, Path):
-            for entry in self._whole(entries(self._human), builder):
-                builder.add_human(writable(entry.key), entry.value)
+            if self._attributes:
+                for asin, entry in self._whole(self._attributes, builder, keyed=True):
+                    attributes.add(writable(asin), entry)
+            for _, row in islice(self._whole(self._products, builder), self._limit):
+                builder.add(row, attributes.get)
+        if self._human:
+            for asin, entry in self._whole(self._human, builder, keyed=True):
+                builder.add_human(writable(asin), entry)
 
-    def _whole(self, parts: Iterator[Element], builder: CatalogBuilder) -> Iterator[Element]:
+    def _whole(self, path: Path, builder: CatalogBuilder, *, keyed: bool = False) -> Iterator[Element]:
         try:
-            yield from parts
+            yield from elements(path, keyed=keyed)
         except CatalogError as error:
             if not self._accept:
                 raise
@@ -260,10 +245,10 @@ class _Attributes:
     def __init__(self, file: Any) -> None:
         self._file, self._places, self._end = file, dict[str, int](), 0
 
-    def add(self, entry: Element) -> None:
+    def add(self, asin: str, entry: Any) -> None:
         self._file.seek(self._end)
-        self._places[writable(entry.key)] = self._end
-        self._end += self._file.write(json.dumps(entry.value, default=lambda huge: None).encode("ascii") + b"\n")
+        self._places[asin] = self._end
+        self._end += self._file.write(json.dumps(entry).encode("ascii") + b"\n")
 
     def get(self, asin: str) -> object:
         place = self._places.get(asin)

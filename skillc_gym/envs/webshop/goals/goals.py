@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.webshop.catalog.product import bounded
 from skillc_gym.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
@@ -35,11 +34,6 @@ class HumanInstruction(NamedTuple):
     text: str
     attributes: tuple[str, ...]
     options: tuple[str, ...]
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> HumanInstruction:
-        """Reads an entry of upstream's ``items_human_ins.json``."""
-        return cls(row["instruction"], bounded(row["instruction_attributes"]), tuple(row["instruction_options"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +98,15 @@ class GoalSet:
         self.products, self.table, self.kind, self.split = products, table, kind, split
         self.range = split_range(split, len(table.product), order)
         self._human = human or {}
-        self._task_ids: tuple[str, ...] | None = None
         self.goal = lru_cache(_REMEMBERED)(self._goal)
 
     def __len__(self) -> int:
         return len(self.range)
 
-    @property
+    @cached_property
     def task_ids(self) -> tuple[str, ...]:
         """The ids ``<kind>/<index>`` of the split's tasks, sorted as text. Made when asked for."""
-        if self._task_ids is None:
-            self._task_ids = tuple(sorted(f"{self.kind}/{index}" for index in self.range))
-        return self._task_ids
+        return tuple(sorted(map(self.task_id, self.range)))
 
     def task_id(self, index: int) -> str:
         """Returns the id of a goal."""
@@ -181,8 +172,7 @@ class DrawnGoals(GoalSet):
     """Goals that were drawn from several sets of one catalogue and kind, one of each, with that set's prices."""
 
     def __init__(self, sets: Iterable[GoalSet], drawn: Sequence[int]) -> None:
-        rows: list[list[Any]] = []
-        self._prices: list[NDArray[np.float64]] = []
+        rows, self._prices = [], list[NDArray[np.float64]]()
         for one, index in zip(sets, drawn, strict=True):
             rows.append([column[index] for column in one.table[:4]])
             self._prices.append(one.table.prices)

@@ -72,12 +72,6 @@ def _spacy_tagger(model: str) -> NounTagger:
     return NounTagger(f"spacy-{model}-{pipeline.meta.get('version', '')}", find, model)
 
 
-def _function_tagger(function: Callable[[str], Sequence[str]]) -> NounTagger:
-    """A function from a name to its nouns; its attribute ``id``, or else its name, becomes the tagger's id."""
-    name = getattr(function, "id", "") or f"{_NAMELESS}{getattr(function, '__qualname__', 'unnamed')}"
-    return NounTagger(str(name), function, function)
-
-
 @lru_cache(8)
 def _shared(name: str) -> NounTagger:
     return NounTagger("builtin-1", _builtin_nouns, name) if name == "builtin" else _spacy_tagger(name)
@@ -87,9 +81,9 @@ def noun_tagger(tagger: object = None) -> NounTagger:
     """Returns a tagger; MissingExtraError if spaCy or the model is not installed.
 
     Args:
-        tagger: A `NounTagger`; a function from a name to its nouns; "builtin"; "spacy" for the first of its English
-            models that is installed; the name of a model; None for the built-in one, so that what a machine happens to
-            have installed never changes results.
+        tagger: A `NounTagger`; a function from a name to its nouns, whose attribute ``id``, or else name, becomes the
+            tagger's id; "builtin"; "spacy" for the first of its English models that is installed; the name of a model;
+            None for the built-in one, so that what a machine happens to have installed never changes results.
     """
     if isinstance(tagger, NounTagger):
         return tagger
@@ -99,7 +93,8 @@ def noun_tagger(tagger: object = None) -> NounTagger:
         installed = (model for model in SPACY_MODELS if find_spec(model) is not None)
         return _shared(next(installed, SPACY_MODELS[0]) if tagger == "spacy" else tagger)
     if callable(tagger):
-        return _function_tagger(tagger)
+        name = getattr(tagger, "id", "") or f"{_NAMELESS}{getattr(tagger, '__qualname__', 'unnamed')}"
+        return NounTagger(str(name), tagger, tagger)
     raise ConfigError(f"noun_tagger is None, a name, or a function from a name to its nouns; got {tagger!r}.")
 
 

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skillc_gym.envs.webshop.catalog.product import bounded
 from skillc_gym.envs.webshop.goals.goals import (
     KINDS,
     NO_LIMIT,
@@ -29,7 +30,7 @@ from skillc_gym.envs.webshop.goals.goals import (
     HumanInstruction,
     split_range,
 )
-from skillc_gym.envs.webshop.workplace import publish, work_folder
+from skillc_gym.envs.webshop.workplace import mapped, publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
 from skillc_gym.values import require_whole
 
@@ -112,14 +113,14 @@ def human_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_SEED
     return _shuffled((products, variants, limits, np.ones(len(places))), prices, shuffle_seed)
 
 
-def by_product(table: GoalTable, shuffle_seed: int = SHUFFLE_SEED) -> GoalTable:
+def by_product(table: GoalTable) -> GoalTable:
     """The same goals with those of a product next to each other, products in a shuffled order.
 
     Splits are ranges of goals, so those of test then ask for products that no goal of training asks for, as long as no
     product has as many goals as lie between the two.
     """
     ranks = list(range(len(table.prices)))
-    random.Random(shuffle_seed).shuffle(ranks)
+    random.Random(SHUFFLE_SEED).shuffle(ranks)
     order = np.argsort(np.array(ranks, dtype=np.int64)[table.product], kind="stable")
     return _ordered((table.product, table.variant, table.price_upper, table.weight), table.prices, order)
 
@@ -146,11 +147,6 @@ ORDERS = {"upstream": SHUFFLE_SEED, "verl-agent": 42, "products": SHUFFLE_SEED}
 """Orders of the goals, with the seed of their shuffle; "products" keeps those of a product together."""
 _SEEDED = re.compile(r"verl-agent:(?P<seed>\d{1,10})(?::(?P<members>[1-9]\d{0,5})(?::(?P<round>\d{1,6}))?)?")
 _SEEDED_NAMES = ("verl-agent:SEED", "verl-agent:SEED:MEMBERS", "verl-agent:SEED:MEMBERS:ROUND")
-
-
-class _Goals(NamedTuple):
-    table: GoalTable
-    human: dict[str, tuple[HumanInstruction, ...]]
 
 
 def open_goals(
@@ -190,22 +186,22 @@ def _goal_set(catalog: Catalog, kind: str, split: str, seed: int, order: str) ->
     seeded = _SEEDED.fullmatch(order)
     if seeded is not None and seeded["members"]:
         return _drawn(catalog, kind, split, seeded)
-    goals = _goals(catalog, kind, seed, order)
-    if not len(goals.table.product):
+    table = _table(catalog, kind, seed, order)
+    if not len(table.product):
         raise MissingDataError(
             f"The catalogue has no {kind} instruction for any of its {len(catalog)} products; "
             f"use goals={'human' if kind == 'synthetic' else 'synthetic'!r}, or name the file of instructions in data."
         )
-    return GoalSet(catalog, goals.table, kind=kind, split=split, order=order, human=goals.human)
+    return GoalSet(catalog, table, kind=kind, split=split, order=order, human=_human(catalog, kind))
 
 
-def keep_goals(catalog: Catalog, *, seed: int = 0) -> None:
+def keep_goals(catalog: Catalog) -> None:
     """Makes the goals of a large catalogue beforehand, so that opening it later takes no time."""
     if len(catalog) < _LARGE:
         return
-    facts = Facts(catalog, _human(catalog))
-    _write(synthetic_table(facts, seed=seed), _place(catalog, "synthetic", seed))
-    _write(human_table(facts, seed=seed), _place(catalog, "human", seed))
+    facts = Facts(catalog, _human.__wrapped__(catalog, "human"))
+    _write(synthetic_table(facts), _place(catalog, "synthetic", 0))
+    _write(human_table(facts), _place(catalog, "human", 0))
 
 
 def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> GoalSet:
@@ -217,13 +213,13 @@ def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> Goa
     draw = np.random.RandomState(seed)
     drawn = [draw.choice(places, size=members, replace=False) for _ in range(reset + 1)]
     # One order after the other, and none is remembered or written: of a large catalogue each has millions of goals.
-    made = (_goals.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}", False) for member in range(members))
-    orders = (GoalSet(catalog, goals.table, kind=kind, human=goals.human) for goals in made)
+    made = (_table.__wrapped__(catalog, kind, 0, f"verl-agent:{seed + member}", False) for member in range(members))
+    orders = (GoalSet(catalog, table, kind=kind, human=_human(catalog, kind)) for table in made)
     return DrawnGoals(orders, drawn[-1].tolist())
 
 
 @lru_cache(16)
-def _goals(catalog: Catalog, kind: str, seed: int, order: str, write: bool = True) -> _Goals:
+def _table(catalog: Catalog, kind: str, seed: int, order: str, write: bool = True) -> GoalTable:
     seeded = _SEEDED.fullmatch(order)
     seed, shuffle = (int(seeded["seed"]),) * 2 if seeded else (seed, ORDERS[order])
     # The many orders of verl-agent are made one after the other, of the same facts.
@@ -234,19 +230,24 @@ def _goals(catalog: Catalog, kind: str, seed: int, order: str, write: bool = Tru
         table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    table = make() if len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make, write=write)
-    return _Goals(table, _human(catalog) if kind == "human" else {})
+    return make() if len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make, write=write)
 
 
 @lru_cache(1)
 def _facts(catalog: Catalog, kind: str) -> Facts:
-    return Facts(catalog, _human(catalog) if kind == "human" else {})
+    return Facts(catalog, _human(catalog, kind))
 
 
-def _human(catalog: Catalog) -> dict[str, tuple[HumanInstruction, ...]]:
-    return {
-        asin: tuple(HumanInstruction.read(row) for row in rows) for asin, rows in catalog.human_instructions().items()
-    }
+@lru_cache(16)
+def _human(catalog: Catalog, kind: str) -> dict[str, tuple[HumanInstruction, ...]]:
+    if kind != "human":
+        return {}
+    return {asin: tuple(map(_instruction, rows)) for asin, rows in catalog.human_instructions().items()}
+
+
+def _instruction(row: Mapping[str, Any]) -> HumanInstruction:
+    options = tuple(row["instruction_options"])
+    return HumanInstruction(row["instruction"], bounded(row["instruction_attributes"]), options)
 
 
 def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> Path:
@@ -265,7 +266,7 @@ def _kept(folder: Path, make: Callable[[], GoalTable], *, write: bool) -> GoalTa
         except OSError:  # a folder that cannot be written to: every process makes its own
             return table
     try:
-        return GoalTable(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in GoalTable._fields))
+        return GoalTable(*mapped(folder, *GoalTable._fields))
     except (OSError, ValueError) as error:
         raise CatalogError(f"The goals in {folder} are damaged ({error}); delete that folder.") from error
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.search import bm25, index_build
 from skillc_gym.envs.webshop.search.analyzer import analyze
+from skillc_gym.envs.webshop.workplace import mapped
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
@@ -70,17 +71,14 @@ class SearchIndex:
 
     def __init__(self, folder: Path, documents: int, size: int) -> None:
         self._documents, self._size = documents, size
-        self._hashes = _map(folder, "hashes")
-        self._term_ends, self._texts = _map(folder, "term_ends"), _bytes(folder / "terms.bin")
-        self._starts, self._docs, self._codes = (_map(folder, name) for name in ("starts", "docs", "codes"))
-        self._highest, self._saturations = _map(folder, "highest"), _map(folder, "saturations")
-        self._products, self._ties = _map(folder, "products"), _map(folder, "ties")
-        self._rows = {int(term): row for row, term in enumerate(_map(folder, "dense_terms"))}
-        self._columns = _map(folder, "columns")
+        self._hashes, self._term_ends = mapped(folder, "hashes", "term_ends")
+        self._texts = _bytes(folder / "terms.bin")
+        self._starts, self._docs, self._codes, self._highest = mapped(folder, "starts", "docs", "codes", "highest")
+        self._saturations, self._products, self._ties = mapped(folder, "saturations", "products", "ties")
+        dense, self._columns = mapped(folder, "dense_terms", "columns")
+        self._rows = {int(term): row for row, term in enumerate(dense)}
         # Of the terms of many postings: where those of each window begin, and the highest code there.
-        self._tabled, self._begins, self._tops = (
-            _map(folder, f"window_{kept}") for kept in ("terms", "starts", "highest")
-        )
+        self._tabled, self._begins, self._tops = mapped(folder, "window_terms", "window_starts", "window_highest")
         self._edges = index_build.window_edges(size)
         self._found = lru_cache(_PLACES)(self._place)
         self._weighed = lru_cache(_WEIGHED_BYTES // self._saturations.nbytes)(self._term)
@@ -273,11 +271,6 @@ def _runs(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Returns the stretches of windows that are chosen, as (first, behind the last)."""
     changes = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
     return list(zip(changes[::2], changes[1::2], strict=True))
-
-
-def _map(folder: Path, name: str) -> NDArray[Any]:
-    """Maps an array; plain, since slices of `numpy.memmap` cost several times more."""
-    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
 def _bytes(path: Path) -> NDArray[np.uint8]:

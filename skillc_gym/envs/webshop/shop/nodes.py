@@ -248,9 +248,9 @@ def _done(page: Page, found: list[Node], view: View) -> list[str]:
     code, hidden, details = ("".join(spans[start:end]) for start, end in ((1, 4), (4, place), (place + 2, None)))
     gained = f"{page.reward:.2f}" if view.person else found[place + 1].text
     score = f"{_text(found[place].text)}<pre>{_text(gained)}</pre>"
-    parts = [f'<h1 id="thankyou">{_text(found[0].text)}</h1>', f'<p class="code">{code}</p>']
     return [
-        *parts,
+        f'<h1 id="thankyou">{_text(found[0].text)}</h1>',
+        f'<p class="code">{code}</p>',
         f'<div hidden="">{hidden}</div>',
         f'<h3 id="reward" aria-level="2">{score}</h3>',
         f'<div hidden="">{details}</div>',
@@ -278,4 +278,4 @@ def _text(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return escape(text, quote=False).replace('"', "&quot;").replace("\xa0", "&nbsp;").replace("\r", "&#13;")
+    return _text(text).replace('"', "&quot;")

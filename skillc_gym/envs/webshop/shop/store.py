@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skillc_gym.envs.webshop.catalog.catalog import Catalog, EscapedCatalog
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
 from skillc_gym.envs.webshop.shop.compat import Fixes
-from skillc_gym.envs.webshop.shop.markup import EscapedCatalog
 from skillc_gym.envs.webshop.shop.nodes import (
     BACK,
     BUY,
@@ -41,13 +41,10 @@ from skillc_gym.envs.webshop.shop.pages import (
 )
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.webshop.catalog.catalog import Catalog
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
 
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
-_LARGE, _FEWER = 1 << 15, 4
-"""In shops of more products, one page in so many is remembered: what was seen is seldom seen again."""
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _BACK, _BUY, _NEXT, _PREV, _SEARCH = (button.label for button in (BACK, BUY, NEXT, PREV, SEARCH))
 _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
@@ -72,13 +69,10 @@ class Store:
 
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
-        fewer = _FEWER if len(catalog) > _LARGE else 1
-        self._searched = lru_cache(_QUERIES // fewer)(lambda words: tuple(catalog.search(words)))
-        self._results = lru_cache(_PAGES // fewer)(self._results_body)
-        self._item = lru_cache(_ITEMS // fewer)(self._item_body)
-        self._sub = lru_cache(_PAGES // fewer)(
-            lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub)))
-        )
+        self._searched = lru_cache(_QUERIES)(lambda words: tuple(catalog.search(words)))
+        self._results = lru_cache(_PAGES)(self._results_body)
+        self._item = lru_cache(_ITEMS)(self._item_body)
+        self._sub = lru_cache(_PAGES)(lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub))))
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""

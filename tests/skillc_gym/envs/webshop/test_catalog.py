@@ -256,10 +256,10 @@ class TestStreams:
         path = tmp_path / "x.json"
         path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
         monkeypatch.setattr(sources, "_CHUNK", chunk)
-        assert {entry.key: entry.value for entry in sources.entries(path)} == content
+        assert dict(sources.elements(path, keyed=True)) == content
         for values in (list(content.values()), [1], []):
             path.write_text("\ufeff" + json.dumps(values, ensure_ascii=False), "utf-8")
-            assert [element.value for element in sources.elements(path)] == values
+            assert [value for _, value in sources.elements(path)] == values
 
     @pytest.mark.parametrize("content", [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000])
     def test_broken_arrays(self, tmp_path, content):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.env import WebShopEnv
-from skillc_gym.envs.webshop.shop.markup import escape_marks
+from skillc_gym.envs.webshop.catalog.catalog import escape_marks
 
 PAGE = "Cheap [SEP] Buy Now [SEP] [button] Buy Now [button_]"
 DRAWN = {
