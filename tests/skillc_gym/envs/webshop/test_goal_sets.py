@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_shop import SmallShop, make
 
-from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination, split_range
+from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination
 from skillc_gym.envs.webshop.goals.tables import Facts, draw_limit, open_goals, synthetic_table
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 
@@ -45,15 +45,7 @@ def test_splits_are_disjoint_and_complete():
     assert sum(map(len, parts)) == len(set.union(*parts)) == len(open_goals(MANY))
 
 
-@given(st.integers(1501, 10**7))
-def test_split_ranges_cover_any_number_of_goals(count):
-    assert [*map(len, (split_range(split, count) for split in ("test", "valid", "train")))] == [500, 1000, count - 1500]
-    assert split_range("test", count).stop == split_range("valid", count).start
-    assert split_range("valid", count).stop == split_range("train", count).start
-
-
 def test_verl_agents_order_has_its_splits():
-    assert split_range("train", 6_910, "verl-agent") == range(500, 6_910)
     parts = [open_goals(MANY, split=split, order="verl-agent").range for split in ("test", "valid", "train")]
     assert parts == [range(500), range(500), range(500, len(open_goals(MANY)))]
 
@@ -61,10 +53,6 @@ def test_verl_agents_order_has_its_splits():
 def test_a_split_without_goals_says_so(shop):
     with pytest.raises(ConfigError, match="'train' begins at goal 1500"):
         open_goals(shop, split="train")
-    with pytest.raises(UnknownNameError, match="'dev'"):
-        open_goals(shop, split="dev")
-    with pytest.raises(UnknownNameError, match="'animal'"):
-        open_goals(shop, kind="animal")
     with pytest.raises(MissingDataError, match="no synthetic instruction"):
         open_goals(SmallShop(makers=(), extra=[{"instruction": None}]))
 
@@ -76,8 +64,11 @@ def test_the_seed_of_prices_is_a_whole_number(shop, seed):
     assert open_goals(shop, seed=np.int64(3)) is open_goals(shop, seed=3)
 
 
-@pytest.mark.parametrize("named", [{"split": ["train"]}, {"order": None}, {"order": ["upstream"]}, {"kind": ["human"]}])
-def test_names_that_are_no_texts_are_refused(shop, named):
+@pytest.mark.parametrize(
+    "named",
+    [{"split": "dev"}, {"kind": "animal"}, {"split": ["train"]}, {"order": None}, {"order": ["upstream"]}],
+)
+def test_unknown_names_are_refused(shop, named):
     with pytest.raises(UnknownNameError, match="expected one of"):
         open_goals(shop, **named)
 
@@ -95,9 +86,7 @@ def test_limits_are_two_to_four_tens_above_the_price(price, seed):
     limit = draw_limit(price, random.Random(seed))
     if price < 980:
         assert limit % 10 == 0
-        assert price < limit <= 990
-        assert limit > price + 1e-9
-        assert limit - price <= 40 + 1e-9
+        assert price + 1e-9 < limit <= min(990, price + 40 + 1e-9)
     else:
         assert limit == NO_LIMIT
 

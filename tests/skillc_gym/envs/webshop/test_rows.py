@@ -1,7 +1,8 @@
-"""Rows of products: cleaned by the rules, and what strangers may write: odd ids, endless numbers, broken text."""
+"""Rows of products: cleaned by the rules, made from a seed, and what strangers may write: odd ids, broken text."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -11,12 +12,15 @@ from hypothesis import strategies as st
 from small_shop import SmallShop
 
 from skillc_gym.envs.webshop.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
 from skillc_gym.envs.webshop.catalog.product import BadRowError, clean, read_options, read_pricing
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.errors import ConfigError
 
 ROW = {
-    "asin": "B0", "name": "T", "full_description": "D", "small_description": ["b"], "pricing": "$1", "images": ["i"],
-    "category": "garden", "query": " Q x", "product_category": "p", "customization_options": "",
+    "asin": "B000000000", "name": "Red rug", "full_description": "A rug.", "small_description": ["soft"],
+    "query": " Rug", "pricing": "$10.0", "images": ["x"], "category": "garden", "product_category": "Home › Rugs",
+    "customization_options": {"color": [{"value": "red"}]},
 }  # fmt: skip
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
@@ -25,14 +29,9 @@ json_values = st.recursive(
 )
 
 
-PRICES = {
-    None: (100.0,), "": (100.0,), "$19.99": (19.99,), "$1,299.00": (1299.0,), "$25.00 - $10.00": (25.0, 10.0),
-    "$5$7$9": (5.0, 7.0), "from $9.99 each": (9.99,), "$٣": (3.0,),
-}  # fmt: skip
-
-
 def test_prices():
-    assert {text: read_pricing(text) for text in PRICES} == PRICES
+    prices = {None: (100.0,), "$25.00 - $1,210.00": (25.0, 1210.0), "$5$7$9": (5.0, 7.0), "from $٣ each": (3.0,)}
+    assert {text: read_pricing(text) for text in prices} == prices
     for text in ("19.99", "Free", "$", "$1.2.3", "5$", "$19.99 $", "€5", 19.99, ["$5"], "$" + "9" * 400):
         with pytest.raises(BadRowError, match="pricing"):
             read_pricing(text)
@@ -44,18 +43,16 @@ def test_options_of_equal_names_and_null_groups():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("field", "value"),
     [
-        ({"query": None}, "query"), ({"asin": None}, "asin"), ({"asin": "nan"}, "asin"),
-        ({"asin": "B0123456789"}, "asin"),
-        ({"pricing": "19.99"}, "pricing"), ({"customization_options": {"Size": [{"price": 1}]}}, "Size"),
-        ({"customization_options": ["Size"]}, "customization_options"),
-        ({"customization_options": {"Size": "S"}}, "Size"),
+        ("query", None), ("asin", None), ("asin", "nan"), ("asin", "B0123456789"), ("pricing", "19.99"),
+        ("customization_options", ["Size"]), ("customization_options", {"Size": [{"price": 1}]}),
+        ("customization_options", {"Size": "S"}),
     ],
 )  # fmt: skip
-def test_rows_that_make_no_product(change, said):
-    with pytest.raises(BadRowError, match=said):
-        clean({**ROW, **change}, None, 0)
+def test_rows_that_make_no_product(field, value):
+    with pytest.raises(BadRowError, match=f"{field}|option 'Size'"):
+        clean({**ROW, field: value}, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +63,7 @@ def test_what_is_only_shown_is_left_empty_and_said(field, value):
     product, notes = clean({**ROW, field: value}, None, 0)
     assert len(notes) == 1
     assert notes[0].startswith(field)
-    assert product.asin == "B0"
+    assert product.asin == ROW["asin"]
 
 
 def test_missing_attributes_and_instructions():
@@ -88,16 +85,45 @@ def test_any_json_makes_a_product_or_a_reason(change):
     assert isinstance(product.contents, str)
 
 
-LABELS = ("Buy Now", "FEATURES", "ATTRIBUTES", "Next >", "< PREV", "Search")
+@pytest.fixture(scope="module")
+def generated():
+    return list(generate_rows(3_000, seed=1))
 
 
-def row(asin="B000000000", **changes):
-    plain = {
-        "asin": asin, "name": "Red rug", "full_description": "A rug.", "small_description": ["soft"], "query": "rug",
-        "pricing": "$10.0", "images": ["x"], "category": "garden", "product_category": "Home › Rugs",
-        "customization_options": {"color": [{"value": "red"}]},
-    }  # fmt: skip
-    return {**plain, **changes}
+def test_a_row_depends_on_its_number_and_the_seed_alone(generated):
+    assert generate_row(1_234, 1) == generated[1_234]
+    assert generate_row(1_234, 2) != generated[1_234]
+    small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
+    assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]
+
+
+def test_rows_stay_what_they_are_on_every_machine():
+    text = json.dumps(list(generate_rows(200, 0)), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "b9ae035786ae336f"
+
+
+def test_every_row_is_clean_and_every_id_new(generated):
+    cleaned = [clean(row.row, row.attributes, place) for place, row in enumerate(generated)]
+    assert not any(notes for _, notes in cleaned)
+    assert len({product.asin for product, _ in cleaned}) == len(generated)
+    assert all(len(product.asin) == 10 for product, _ in cleaned)
+
+
+def test_instructions_ask_for_what_the_product_has(generated):
+    for row in generated:
+        product, _ = clean(row.row, row.attributes, 0)
+        assert set(product.instruction_attributes) <= set(product.attributes)
+        for human in row.human:
+            assert set(human["instruction_attributes"]) <= set(product.attributes)
+            assert human["instruction_attributes"]
+            values = [value for group in product.options.values() for value in group]
+            assert [value.replace("/", " | ") for value in human["instruction_options"]] == values[:1][: len(values)]
+
+
+@pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**9}, {"seed": -1}])
+def test_options_out_of_range(options):
+    with pytest.raises(ConfigError):
+        GeneratedSource(**options)
 
 
 def catalog_of(folder, *rows, attributes=None):
@@ -110,7 +136,7 @@ def catalog_of(folder, *rows, attributes=None):
 
 
 @pytest.mark.parametrize("compat", ["fixed", "upstream"])
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("label", ["Buy Now", "FEATURES", "ATTRIBUTES", "Next >", "< PREV", "Search"])
 def test_a_product_called_like_a_button_never_raises(label, compat):
     env = WebShopEnv(data=SmallShop(makers=(), extra=[{"asin": label, "title": "Thing red"}]), compat=compat)
     env.reset(seed=0)
@@ -143,8 +169,8 @@ def test_goals_without_weights_are_drawn_evenly():
 
 @pytest.mark.parametrize("place", ["pricing", "name", "unused"])
 def test_a_number_without_end_costs_its_row_at_most(tmp_path, place):
-    huge = json.dumps(row("B000000001", **{place: "HUGE"})).replace('"HUGE"', "9" * 100_000)
-    catalog = catalog_of(tmp_path, json.dumps(row()), huge, json.dumps(row("B000000002")))
+    huge = json.dumps({**ROW, "asin": "B000000001", place: "HUGE"}).replace('"HUGE"', "9" * 100_000)
+    catalog = catalog_of(tmp_path, json.dumps(ROW), huge, json.dumps({**ROW, "asin": "B000000002"}))
     assert len(catalog) == (2 if place == "pricing" else 3)
     assert catalog.load_report.skipped == (place == "pricing")
     WebShopEnv(data=catalog).reset(seed=0)
@@ -156,7 +182,8 @@ def test_a_number_without_end_costs_its_row_at_most(tmp_path, place):
 
 def test_halves_of_surrogate_pairs_are_replaced(tmp_path):
     half = "\ud83d"
-    odd = row("B00" + half, name=f"Rug {half} red", customization_options={f"co{half}": [{"value": f"re{half}"}]})
+    options = {f"co{half}": [{"value": f"re{half}"}]}
+    odd = {**ROW, "asin": "B00" + half, "name": f"Rug {half} red", "customization_options": options}
     entry = {"instruction": f"find a rug{half}", "attributes": [f"soft{half}"], "instruction_attributes": []}
     catalog = catalog_of(tmp_path, odd, attributes={"B00" + half: entry})
     assert catalog.product(0).asin == "B00\ufffd"
@@ -183,7 +210,7 @@ def test_attributes_without_number_or_end_make_no_purchase_wait(tmp_path):
     entry = {"instruction": "find a rug", "attributes": said, "instruction_attributes": asked}
     instruction = {"instruction": "a rug", "instruction_attributes": asked, "instruction_options": []}
     (tmp_path / "items_human_ins.json").write_text(json.dumps({"B000000000": [instruction]}))
-    catalog = catalog_of(tmp_path, row(), attributes={"B000000000": entry})
+    catalog = catalog_of(tmp_path, ROW, attributes={"B000000000": entry})
     assert catalog.product(0).attributes == tuple(said[1:101])
     notes = [note.reason.partition(":")[0] for note in catalog.load_report if " of 90" in note.reason]
     assert notes == ["attributes", "instruction_attributes", "human instruction"]

@@ -1,8 +1,10 @@
-"""Ranking: the formula written out plainly, and that skipping changes nothing; test_shop_parity has Lucene's."""
+"""Terms of texts and their ranking: properties and the plain formula; test_shop_parity has Lucene's recordings."""
 
 from __future__ import annotations
 
 import math
+import string
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,10 +13,63 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillc_gym.envs.webshop.search import bm25, index_build
+from skillc_gym.envs.webshop.search import analyzer, bm25, index_build
 from skillc_gym.envs.webshop.search import searcher as search
-from skillc_gym.envs.webshop.search.analyzer import analyze
+from skillc_gym.envs.webshop.search.analyzer import analyze, stem, tokenize
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
+
+any_text = st.text() | st.text(string.printable) | st.text("ab1_.,:'\u2019\" \u0301\u200d\ufe0f❤👍🏻א中ア한ก🇩")
+
+
+STEMS = """
+ties ti news new caresses caress agreed agre hopping hop filing file falling fall happy happi sky sky relational relat
+technologies technolog adoption adopt controlling control is is ls ls possibly possibl gaming game dresses dress
+"""
+
+
+def test_terms():
+    words = STEMS.split()
+    assert list(map(stem, words[::2])) == words[1::2]
+    assert analyze("This is not the one that's on it's way") == ["on", "wai"]
+    assert tokenize("Women's 7.5 Wide, u.s.a. ★ é中文 İstanbul") == [
+        "women", "7.5", "wide", "u.s.a", "★", "é", "中", "文", "istanbul",
+    ]  # fmt: skip
+
+
+@given(any_text)
+def test_terms_are_plain(text):
+    terms = analyze(text)
+    assert not analyzer.STOP_WORDS.intersection(
+        token for token in tokenize(text) if token in terms and stem(token) == token
+    )
+    assert all(terms)
+    assert len(terms) <= len(tokenize(text))
+
+
+@given(any_text, any_text)
+def test_a_space_always_separates(left, right):
+    assert tokenize(f"{left} {right}") == tokenize(left) + tokenize(right)
+
+
+@given(st.text(string.ascii_letters + string.digits + "_.,:;'\"-#* \n", max_size=60))
+def test_both_patterns_agree_on_ascii(text):
+    patterns = analyzer._ASCII_WORD, analyzer._word()
+    ascii_tokens, tokens = ([token for token in pattern.findall(text) if token] for pattern in patterns)
+    assert ascii_tokens == tokens
+
+
+def test_long_tokens_are_cut():
+    assert [len(token) for token in tokenize("b" * 600 + " c")] == [analyzer.MAX_TOKEN, analyzer.MAX_TOKEN, 90, 1]
+    assert [len(token) for token in tokenize("𐐀" * 200)] == [127, 73]
+
+
+@pytest.mark.parametrize(
+    "text", [*["_", "a", "a.", "1,", "a_", "_́", "_ံ", "✨\u200d", "'", "é", "🇺", "א\"'", "́"], "a" * 254 + "."]
+)
+def test_long_texts_take_no_longer_than_their_length(text):
+    began = time.process_time()
+    analyze(text * (100_000 // len(text)))
+    assert time.process_time() - began < 10
 
 
 def build(folder, texts, ties=None):

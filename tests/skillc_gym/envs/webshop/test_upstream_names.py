@@ -106,12 +106,6 @@ def test_arguments_that_contradict_each_other_are_refused(shop, options):
         WebShopEnv(data=shop, **options)
 
 
-@pytest.mark.parametrize("generator", ["x", [1]])
-def test_a_generator_that_is_no_mapping_is_refused(generator):
-    with pytest.raises(ConfigError, match="generator= is a dictionary"):
-        WebShopEnv(data="generated", generator=generator)
-
-
 def test_features_of_pictures(shop, tmp_path):
     path, url = tmp_path / "features.npz", "http://x/1.jpg"
     np.savez(path, urls=np.array([url]), features=np.ones((1, 512), np.float32))
