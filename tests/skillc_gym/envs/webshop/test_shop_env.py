@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import subprocess
@@ -13,8 +12,6 @@ from typing import ClassVar
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded
-from hypothesis import given
-from hypothesis import strategies as st
 from small_shop import RUG, SmallShop, play
 
 import skillc_gym
@@ -72,6 +69,7 @@ def test_a_purchase_ends_and_scores(env):
         assert f"{reward} [SEP] Reward Details" in observation
         assert {"r_type", "r_att", "r_price", "w_att", "w_price", "title_score"} <= set(info)
         assert info["available_actions"] == []
+        assert json.loads(json.dumps(info)) == info
 
 
 def test_best_scores_find_tasks_that_cannot_be_won(env):
@@ -132,26 +130,6 @@ def test_a_tagger_of_yours_is_named_in_results():
     *_, info = play(WebShopEnv(data=SHOP, noun_tagger=lambda name: []), *RUG, "click[buy now]")
     assert "lambda" in info["noun_tagger"]
     assert info["title_score"] == 0.2
-
-
-tokens = ("search[", "click[", "]", "[", "b000000001", "buy now", "< prev", "next >", "red", "<r>", "\n", "é😀", "\x00")
-actions = st.lists(st.sampled_from(tokens), max_size=6).map("".join) | st.text(max_size=30)
-
-
-@pytest.mark.parametrize(("mode", "compat"), [*itertools.product(("text", "text_rich", "html"), ("fixed", "upstream"))])
-@given(data=st.data())
-def test_any_string_is_an_answer(mode, compat, data):
-    env = WebShopEnv(data=SHOP, observation_mode=mode, compat=compat)
-    _, info = env.reset(seed=data.draw(st.integers(0, 9)))
-    for _ in range(12):
-        listed = [action.replace("<query>", "rug") for action in info["available_actions"]]
-        action = data.draw(st.sampled_from(listed) | actions if listed else actions)
-        observation, reward, terminated, truncated, info = env.step(action)
-        assert observation in env.observation_space
-        assert 0.0 <= reward <= 1.0
-        assert truncated is False
-        assert terminated == (info["page"] == "done") or compat == "upstream"
-        assert json.loads(json.dumps(info)) == info
 
 
 def test_copies_share_the_shop_but_not_the_customer(env):
