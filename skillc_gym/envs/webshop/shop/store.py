@@ -12,33 +12,10 @@ import numpy as np
 from skillc_gym.envs.webshop.catalog.catalog import Catalog, EscapedCatalog
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.search.searcher import MAX_TERMS
+from skillc_gym.envs.webshop.shop import nodes, pages
 from skillc_gym.envs.webshop.shop.compat import Fixes
-from skillc_gym.envs.webshop.shop.nodes import (
-    BACK,
-    BUY,
-    NAVIGATION,
-    NEXT,
-    PAGE_SIZE,
-    PREV,
-    SEARCH,
-    Node,
-    done_nodes,
-    item_nodes,
-    page_text,
-    results_nodes,
-    sub_nodes,
-)
-from skillc_gym.envs.webshop.shop.pages import (
-    HOME,
-    MAX_ACTION,
-    SUB_PAGES,
-    Address,
-    Page,
-    address_of,
-    read_action,
-    read_address,
-    url_of,
-)
+from skillc_gym.envs.webshop.shop.nodes import NAVIGATION, PAGE_SIZE, SEARCH, Node
+from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, SUB_PAGES, Address, Page
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.product import Listing, Product
@@ -46,7 +23,9 @@ if TYPE_CHECKING:
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
-_BACK, _BUY, _NEXT, _PREV, _SEARCH = (button.label for button in (BACK, BUY, NEXT, PREV, SEARCH))
+_BACK, _BUY, _NEXT, _PREV, _SEARCH = (
+    button.label for button in (nodes.BACK, nodes.BUY, nodes.NEXT, nodes.PREV, SEARCH)
+)
 _ADDRESSES = (("search_results", "results"), ("item_page", "item"), ("item_sub_page", "sub"), ("done", "done"))
 
 
@@ -76,7 +55,7 @@ class Store:
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""
-        read = read_action(action, brackets=self.fixes.bracketed_values)
+        read = pages.read_action(action, brackets=self.fixes.bracketed_values)
         if read is None:
             return None
         name, argument = read
@@ -101,15 +80,15 @@ class Store:
         """Returns the texts of the page, without the instruction; not remembered."""
         match page.kind:
             case "results":
-                return results_nodes(page.number, len(page.hits), self.listings(page))
+                return nodes.results_nodes(page.number, len(page.hits), self.listings(page))
             case "item":
-                return item_nodes(self.catalog.product(page.product), attributes=self.attributes)
+                return nodes.item_nodes(self.catalog.product(page.product), attributes=self.attributes)
             case "sub":
-                return sub_nodes(self.catalog.product(page.product), page.sub)
+                return nodes.sub_nodes(self.catalog.product(page.product), page.sub)
             case "index":
                 return [SEARCH]
             case _:
-                return done_nodes(page, self.asin(page))
+                return nodes.done_nodes(page, self.asin(page))
 
     def listings(self, page: Page) -> list[Listing]:
         """Returns what a page of results shows of its products."""
@@ -126,12 +105,12 @@ class Store:
 
     def url(self, page: Page, session: str) -> str:
         """Returns upstream's address of the page."""
-        return url_of(page, session, self.asin(page))
+        return pages.url_of(page, session, self.asin(page))
 
     def address(self, page: Page) -> str:
         """Returns the page's own address; `page_at` leads back."""
         hits = page.hits if self._drawn(page.words) else ()
-        return address_of(page, lambda index: self.catalog.listing(index).asin, hits=hits)
+        return pages.address_of(page, lambda index: self.catalog.listing(index).asin, hits=hits)
 
     def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
         """Returns the address that a click on a product's link leads to, None where it leads nowhere."""
@@ -140,7 +119,7 @@ class Store:
 
     def page_at(self, address: str) -> Page | None:
         """Returns the page of an address, with the score of a purchase left open; None if there is no such page."""
-        found = read_address(address)
+        found = pages.read_address(address)
         if found is None or found.kind == "index":
             return None if found is None else HOME
         named = [self.catalog.index_of(asin) for asin in (*found.visited, *found.hits)]
@@ -260,7 +239,7 @@ class Store:
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
         listings = self.listings(Page("results", number=number, hits=hits))
         targets = {listing.asin.lower(): (listing.index,) for listing in listings}
-        return _body(results_nodes(number, len(hits), listings), targets)
+        return _body(nodes.results_nodes(number, len(hits), listings), targets)
 
     def _item_body(self, index: int) -> Body:
         groups: dict[str, tuple[str, ...]] = {}
@@ -273,7 +252,7 @@ def _body(found: list[Node], targets: Mapping[str, tuple[int | str, ...]] | None
     buttons = [node.label for node in found if node.kind == "button"]
     clickables = tuple(dict.fromkeys([*buttons, *(targets or ())]))
     actions = tuple(f"click[{label}]" for label in clickables if label not in ("", _SEARCH))
-    return Body(page_text(found), clickables, actions, targets or {}, frozenset(buttons))
+    return Body(nodes.page_text(found), clickables, actions, targets or {}, frozenset(buttons))
 
 
 _INDEX = _body([SEARCH])
