@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ASINS = len(_DIGITS) ** 7
 _STRIDE = 48_271 * 1_000_003
 _HUMAN_EVERY = 5
+_SLOT = re.compile(r"\{(\w+)\}")
 _WANTS = ("i am looking for a", "i need a", "i want a", "find me a", "show me a", "i'm interested in a")
 
 
@@ -155,20 +157,13 @@ class _Maker:
         return [*lines, *(self._sentence() for _ in range(5 - len(lines)))]
 
     def _sentence(self) -> str:
-        rng = self.rng
         said = self.attributes or [self._pick(self.words["adjectives"])]
         pattern: str = self._pick(self.words["sentences"])
-        return pattern.format_map(
-            _Slots(
-                noun=self.noun.lower(),
-                brand=self.brand,
-                attribute=said[int(rng.random() * len(said))],
-                attribute2=said[int(rng.random() * len(said))],
-                maker=self,
-            )
-        )
+        fixed = {"noun": self.noun.lower(), "brand": self.brand}
+        fixed |= {name: self._pick(said) for name in ("attribute", "attribute2")}
+        return _SLOT.sub(lambda slot: fixed[slot[1]] if slot[1] in fixed else self._drawn(slot[1]), pattern)
 
-    def slot(self, name: str) -> str:
+    def _drawn(self, name: str) -> str:
         """Fills what a sentence leaves open and the product does not fix."""
         rng = self.rng
         if name.startswith("word"):
@@ -213,13 +208,6 @@ class _Maker:
                 "instruction_attributes": asked, "instruction_options": values[:1],
             }
         ]  # fmt: skip
-
-
-class _Slots(dict[str, Any]):
-    """The words of a sentence; what is not there is drawn."""
-
-    def __missing__(self, name: str) -> str:
-        return str(self["maker"].slot(name))
 
 
 def _asin(index: int, seed: int) -> str:

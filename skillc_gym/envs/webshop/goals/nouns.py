@@ -122,7 +122,7 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
 
 @lru_cache(16)
 def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str, ...]]:
-    """Returns what tells a product's nouns by its index: the catalogue's folder where they are kept, else the tagger."""
+    """Returns what tells a product's nouns by its index: those kept in the catalogue's folder, else the tagger's."""
     folder = _place(catalog, tagger)
     if tagger.id.startswith(_NAMELESS) or not folder.is_dir():
         return lambda index: tagger.nouns(catalog.product(index).title)
