@@ -172,10 +172,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def _open_bytes(path: Path, size: int) -> mmap.mmap:
     with path.open("rb") as file:
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if len(mapped) != size:
-        raise ValueError(f"{path.name} has {len(mapped)} bytes instead of {size}")
-    return mapped
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if len(content) != size:
+        raise ValueError(f"{path.name} has {len(content)} bytes instead of {size}")
+    return content
 
 
 def escape_marks(text: str) -> str:

@@ -114,10 +114,10 @@ class GoalSet:
 
     def index(self, task_id: str) -> int:
         """Returns the goal's index; UnknownNameError if the split has no such task."""
-        kind, _, number = task_id.partition("/")
-        plain = kind == self.kind and number.isascii() and number.isdecimal() and str(int(number[:12])) == number
-        if plain and int(number) in self.range:
-            return int(number)
+        number = task_id.rpartition("/")[2][:12]
+        index = int(number) if number.isdecimal() else -1
+        if index in self.range and task_id == self.task_id(index):
+            return index
         first, last = self.task_id(self.range.start), self.task_id(self.range.stop - 1)
         raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")
 

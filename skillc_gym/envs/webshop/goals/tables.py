@@ -199,7 +199,7 @@ def keep_goals(catalog: Catalog) -> None:
     """Makes the goals of a large catalogue beforehand, so that opening it later takes no time."""
     if len(catalog) < _LARGE:
         return
-    facts = Facts(catalog, _human.__wrapped__(catalog, "human"))
+    facts = Facts(catalog, _human.__wrapped__(catalog, "human"))  # the catalogue is at its place for building: not kept
     _write(synthetic_table(facts), _place(catalog, "synthetic", 0))
     _write(human_table(facts), _place(catalog, "human", 0))
 

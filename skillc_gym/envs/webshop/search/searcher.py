@@ -83,10 +83,8 @@ class SearchIndex:
         self._found = lru_cache(_PLACES)(self._place)
         self._weighed = lru_cache(_WEIGHED_BYTES // self._saturations.nbytes)(self._term)
         # One array of sums serves all searches: it is all zeros between them, and one thread's at a time.
-        self._sums, self._sums_lock = (
-            np.zeros(min(_GROUP << index_build.WINDOW_BITS, size) if size > _SMALL else 0),
-            Lock(),
-        )
+        self._sums = np.zeros(min(_GROUP << index_build.WINDOW_BITS, size) if size > _SMALL else 0)
+        self._sums_lock = Lock()
 
     def top(self, query: str, k: int = 50) -> list[tuple[int, float]]:
         """Returns the best k products that hold any word of the query, as (index, score); words count as often."""
