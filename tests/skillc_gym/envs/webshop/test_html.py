@@ -17,11 +17,18 @@ from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.nodes import View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.pages import Page
 
+SIGNS = {
+    "title": 'Signs <b> & "x" \xa0 \r',
+    "description": "a\r\nb &nbsp; <i>\xa0",
+    "bullets": ("\xa0", "\u2028", "&lt;"),
+    "options": {"a&b": ('"q"', "it's", "<x>\r", "&#13;")},
+}
+
 
 @pytest.mark.parametrize("kind", ["synthetic", "human"])
 @pytest.mark.parametrize("options", [{}, {"show_attributes": True, "compat": "upstream"}])
 def test_random_walks(kind, options):
-    shop = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
+    shop = SmallShop(makers=("Alderon", "Brivane"), extra=[*ODD, SIGNS])
     text, html = (WebShopEnv(data=shop, goals=kind, observation_mode=mode, **options) for mode in ("text", "html"))
     rng = random.Random(4)
     for episode in range(40):
@@ -29,7 +36,9 @@ def test_random_walks(kind, options):
         shown, _ = html.reset(seed=episode)
         for _ in range(12):
             assert as_text(shown) == said
-            action = rng.choice(info["available_actions"] or ["search[x]"]).replace("<query>", rng.choice(ODD)["title"])
+            action = rng.choice(info["available_actions"] or ["search[x]"]).replace(
+                "<query>", rng.choice([*ODD, SIGNS])["title"]
+            )
             said, *_, info = text.step(action)
             shown, *_ = html.step(action)
 
