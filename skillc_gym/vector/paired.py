@@ -27,8 +27,7 @@ from skillc_gym.vector.members import (
     step_at_once,
     wrapped,
 )
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 

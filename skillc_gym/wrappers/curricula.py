@@ -14,8 +14,7 @@ from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import tasks_by_type
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 
 class Curriculum(Protocol):

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader
-from skill_library.errors import brief
-from skill_library.files import UnreadableFileError, read_bounded
+from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader, read_bounded
+from skill_library.errors import UnreadableFileError, brief
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
 from skill_library.skill import MAX_CHARACTERS, MAX_TASK_TYPES
 

@@ -64,8 +64,7 @@ class _Envs(ABC):
         lengths, returns = self.groups.episode_lengths.tolist(), self.groups.episode_returns.tolist()
         return [
             {
-                **{name: info.get(name, "") for name in ("task_id", "task_type", "group_id", "condition")},
-                **{name: info.get(name, "") for name in ("skill", "skill_sha256")},
+                **{name: info.get(name, "") for name in _PROVENANCE if name != "skill_text"},
                 **{name: float(info[name]) for name in ("won", "task_score")},
                 "episode_return": returns[member],
                 "steps": lengths[member],
