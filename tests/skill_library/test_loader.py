@@ -1,12 +1,9 @@
 import hashlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from skill_library import SkillFileError, load_library
 from skill_library.loader import read_skill
-from skill_library.skill import SkillLibrary
 
 ALFWORLD_TYPES = {
     "pick_and_place_simple": "pick",
@@ -137,16 +134,3 @@ def test_what_is_not_there_is_an_error_with_a_suggestion(tmp_path):
     write(tmp_path, "y", GOOD.format(name="y", types="[y]", text="t"))
     with pytest.raises(SkillFileError, match="no skill for task type 'x'"):
         load_library(tmp_path).for_task("x")
-
-
-@given(st.text())
-def test_any_bytes_give_a_skill_or_a_skill_file_error(tmp_path_factory, text):
-    file = tmp_path_factory.mktemp("s") / "SKILL.md"
-    file.write_bytes(("---\n" + text).encode("utf-8", "surrogatepass"))
-    try:
-        skill = read_skill(file)
-    except SkillFileError:
-        return
-    assert skill.name
-    assert skill.text
-    assert SkillLibrary("l", (skill,)).skills == (skill,)
