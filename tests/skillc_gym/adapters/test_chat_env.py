@@ -91,15 +91,6 @@ def test_a_cut_episode_is_truncated_and_over():
     assert not env.record()["truncated"]
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "error"),
-    [({"task_id": "nowhere"}, UnknownNameError), ({"condition": 2}, ConfigError), ({"seed": -1}, ConfigError)],
-)
-def test_bad_requests_are_refused(kwargs, error):
-    with pytest.raises(error):
-        MAKE().reset(**kwargs)
-
-
 @pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}, {"seed": 1.5}, {"group_id": "a"}])
 def test_a_reset_that_is_refused_leaves_the_episode_under_way(wrong):
     env = MAKE()
