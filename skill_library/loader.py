@@ -68,11 +68,7 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
     what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
     agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
     list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Line ends are normalised, so
-    hashes do not depend on how the file was checked out.
-
-    Args:
-        file: The file.
-        beside: Texts that the agent reads behind it.
+    hashes do not depend on how the file was checked out. Texts ``beside`` the file's are read behind it.
 
     Raises:
         SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.

@@ -24,7 +24,6 @@ class EpisodeRequest:
     """One episode to play."""
 
     task_id: str
-    """The task."""
     seed: int
     """Seed of the environment; equal within a group."""
     condition: int
@@ -91,13 +90,11 @@ class ChatStep:
     messages: list[Message]
     """What the agent reads next: one user message; its words count at the end of an episode too."""
     reward: float
-    """What the reply earned."""
     terminated: bool
     """The environment ended the episode."""
     truncated: bool
     """A step limit ended it."""
     info: dict[str, Any]
-    """The environment's info."""
 
     @property
     def done(self) -> bool:

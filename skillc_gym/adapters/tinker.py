@@ -41,9 +41,7 @@ class PairedGroupBuilder(EnvGroupBuilder):  # type: ignore[misc]
     """One group of episodes of a task. Can be pickled if ``make`` can: a ``functools.partial`` of ``ChatEnv``."""
 
     make: Callable[[], ChatEnv]
-    """Makes an environment."""
     requests: tuple[EpisodeRequest, ...]
-    """The members."""
     renderer: Any
     """tinker-cookbook's renderer of the model."""
     max_trajectory_tokens: int | None = None
@@ -79,9 +77,7 @@ class PairedDataset(RLDataset):  # type: ignore[misc]
         renderer: tinker-cookbook's renderer.
         task_ids: The tasks in the order of training; all of the environment by default.
         batch_size: Groups per batch; a last batch that is not full is left out.
-        group_size: Episodes per group.
-        n_plus: How many of a group see the skill; half by default.
-        seed: Seed of the groups' seeds.
+        group_size, n_plus, seed: As :func:`~skillc_gym.adapters.paired_requests` has them.
     """
 
     def __init__(

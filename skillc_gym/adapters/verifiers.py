@@ -49,11 +49,8 @@ class SkillData(vf.TaskData):  # type: ignore[misc]
     """One group of episodes, or one of its members as a player sees it: then ``conditions`` has one entry."""
 
     task_id: str
-    """The environment's name of the task."""
     seed: int
-    """Seed of the environment."""
     group_id: int
-    """Number of the group."""
     conditions: list[int]
     """1 with the skill, 0 without, per episode."""
 
