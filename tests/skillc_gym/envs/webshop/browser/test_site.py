@@ -125,10 +125,7 @@ def test_tickets_cannot_be_forged_or_changed(visitor):
 def test_only_people_are_told_the_parts_of_their_score(visitor):
     pages = {}
     for person in (False, True):
-        visitor.begin(3, person=person)
-        visitor.post(("search_query", "alderon rug"))
-        visitor.get(Reader(visitor.page).links[0])
-        visitor.post(("click", "buy now"))
+        visitor.buy(3, person=person)
         assert "Your score" in visitor.page
         pages[person] = visitor.page
     assert "part by part" in pages[True]
@@ -238,10 +235,7 @@ def test_a_receipt_is_that_of_the_one_purchase(visitor):
 
 
 def test_a_persons_receipt_says_what_would_have_fitted(visitor):
-    visitor.begin(0, person=True)
-    visitor.post(("search_query", "alderon rug"))
-    visitor.get(Reader(visitor.page).links[0])
-    visitor.post(("click", "buy now"))
+    visitor.buy(0, person=True)
     said = " ".join(re.sub("<[^>]*>", " ", unescape(visitor.page.partition("part by part")[2])).split())
     for part in (
         "Options share of the options asked for 0 %",
