@@ -103,15 +103,12 @@ class EpisodeTools:
         forgotten = None
         with self._lock:
             if len(self._episodes) >= self._most:
-                forgotten = self._forget_one()
+                over = (key for key, kept in self._episodes.items() if kept.env.done)
+                forgotten = self._episodes.pop(next(over, next(iter(self._episodes))))
             self._episodes[_session(ctx), episode] = _Kept(env, threading.Lock())
         if forgotten is not None:
             forgotten.close()
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
-
-    def _forget_one(self) -> _Kept:
-        over = (key for key, kept in self._episodes.items() if kept.env.done)
-        return self._episodes.pop(next(over, next(iter(self._episodes))))
 
     def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
         """Carries out one command in an episode and tells what happens.

@@ -103,22 +103,19 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
                 trace.record_metric("gap", fmean(won[1]) - fmean(won[0]))
 
     async def _play(self, task: SkillTask, player: Any, condition: int) -> None:
-        with closing(self.config.taskset.make()) as chat:
-            await self._play_in(chat, task, player, condition)
-
-    async def _play_in(self, chat: ChatEnv, task: SkillTask, player: Any, condition: int) -> None:
         data = task.data
-        *system, first = chat.begin(EpisodeRequest(data.task_id, data.seed, condition, data.group_id))
-        seen = {"conditions": [condition], "prompt": first["content"]}
-        if system:
-            seen["system_prompt"] = system[0]["content"]
-        async with player.interaction(type(task)(data.model_copy(update=seen), task.config)) as interaction:
-            segment = await interaction.turn()
-            while not segment.terminated:
-                step = chat.step(segment.last_reply)
-                if step.done:
-                    break
-                segment = await interaction.turn(step.messages[-1]["content"])
+        with closing(self.config.taskset.make()) as chat:
+            *system, first = chat.begin(EpisodeRequest(data.task_id, data.seed, condition, data.group_id))
+            seen = {"conditions": [condition], "prompt": first["content"]}
+            if system:
+                seen["system_prompt"] = system[0]["content"]
+            async with player.interaction(type(task)(data.model_copy(update=seen), task.config)) as interaction:
+                segment = await interaction.turn()
+                while not segment.terminated:
+                    step = chat.step(segment.last_reply)
+                    if step.done:
+                        break
+                    segment = await interaction.turn(step.messages[-1]["content"])
         chat.cut()
         trace, record = interaction.trace, chat.record()
         trace.record_reward("episode_return", record["episode_return"])

@@ -76,7 +76,8 @@ class CurriculumOptions:
             "rho": (self.rho is None or 0 <= self.rho <= 1, "None or in [0, 1]"),
             "initial_gap": (-1 <= self.initial_gap <= 1, "in [-1, 1]"),
         }
-        holds |= {name: (getattr(self, name) >= 0, "at least 0") for name in _NOT_NEGATIVE}
+        not_negative = ("lam", "beta_freq", "min_validations", "margin")
+        holds |= {name: (getattr(self, name) >= 0, "at least 0") for name in not_negative}
         for name, (good, expected) in holds.items():
             if not good:
                 raise ConfigError(f"The curriculum's {name} must be {expected}, got {getattr(self, name)!r}")
@@ -84,9 +85,6 @@ class CurriculumOptions:
     def to_json(self) -> dict[str, Any]:
         """The options as JSON-able values."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
-
-
-_NOT_NEGATIVE = ("lam", "beta_freq", "min_validations", "margin")
 
 
 def _checked(name: str, kind: str, value: Any) -> Any:

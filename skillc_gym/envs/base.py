@@ -14,15 +14,7 @@ from gymnasium.error import ResetNeeded
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.spaces import Unicode, require_text
 
-__all__ = [
-    "Info",
-    "Outcome",
-    "Snapshot",
-    "TextTaskEnv",
-    "rendered",
-    "require_render_mode",
-    "reset_needed",
-]
+__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered", "require_render_mode", "reset_needed"]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")

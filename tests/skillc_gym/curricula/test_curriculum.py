@@ -119,13 +119,7 @@ def test_capacity_in_thirds():
 
 @pytest.mark.parametrize(
     ("capacity", "types", "scaled"),
-    [
-        ((6, 3, 0), 6, (6, 3, 0)),
-        ((6, 3, 0), 1, (1, 1, 0)),
-        ((1,), 1, (1,)),
-        ((4, 2, 0), 2, (2, 1, 0)),
-        ((0,), 3, (0,)),
-    ],
+    [((6, 3, 0), 6, (6, 3, 0)), ((6, 3, 0), 1, (1, 1, 0)), ((1,), 1, (1,)), ((4, 2, 0), 2, (2, 1, 0)), ((0,), 3, (0,))],
 )
 def test_capacity_scales_with_the_number_of_types(capacity, types, scaled):
     assert scale_capacity(capacity, types) == scaled

@@ -56,10 +56,7 @@ def test_practice_gathers_where_success_is_on_target():
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    outcomes=st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60),
-    floor=st.floats(0, 0.9),
-)
+@given(outcomes=st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), max_size=60), floor=st.floats(0, 0.9))
 def test_chances_are_chances_and_the_state_survives_json(outcomes, floor):
     options = {"floor": floor, "min_episodes": 2}
     curriculum = DifficultyCurriculum(TASKS, **options)
