@@ -157,13 +157,6 @@ def test_links_that_form_a_ring_and_endless_names_are_refused(tmp_path: Path) ->
         assert len(str(caught.value)) < 1000
 
 
-def test_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
-    write(tmp_path / "one", FIELDS.replace("name: a", "name: Heat"))
-    write(tmp_path / "two", FIELDS.replace("name: a", "name: heat"))
-    with pytest.raises(SkillFileError, match="'Heat' and 'heat', which differ only in case"):
-        load_library(tmp_path)
-
-
 def test_a_library_is_bounded_as_a_whole() -> None:
     text = "t" * (MAX_CHARACTERS // 4)
     with pytest.raises(SkillFileError, match="characters of text"):

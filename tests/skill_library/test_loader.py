@@ -116,10 +116,11 @@ def test_a_bad_file_is_named_with_its_fault(tmp_path, content, complaint):
     assert isinstance(caught.value, ValueError)
 
 
-def test_two_skills_of_one_name_are_refused(tmp_path):
-    write(tmp_path, "a", GOOD.format(name="same", types="[x]", text="t"))
-    write(tmp_path, "b", GOOD.format(name="same", types="[y]", text="t"))
-    with pytest.raises(SkillFileError, match="2 skills named 'same'"):
+@pytest.mark.parametrize(("other", "said"), [("Heat", "2 skills named 'Heat'"), ("heat", "'Heat' and 'heat', which")])
+def test_two_skills_of_one_name_are_refused(tmp_path, other, said):
+    write(tmp_path, "a", GOOD.format(name="Heat", types="[x]", text="t"))
+    write(tmp_path, "b", GOOD.format(name=other, types="[y]", text="t"))
+    with pytest.raises(SkillFileError, match=said):
         load_library(tmp_path)
 
 

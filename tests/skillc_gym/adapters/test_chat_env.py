@@ -9,7 +9,7 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted import MAKE, check_record, expert_command, expert_reply
-from toy_env import ToyEnv, write_skills
+from toy_env import write_skills
 
 import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
@@ -144,18 +144,12 @@ def test_the_window_form_is_refused():
         ChatEnv("alfworld", data="generated", chat=ChatFormat.default().with_form("window:2"))
 
 
-def test_an_environment_without_library_has_no_switch():
-    import gymnasium
-
-    gymnasium.register(id="skillc-tests/Adapted-v0", entry_point=ToyEnv, max_episode_steps=5)
-    try:
-        env = ChatEnv("skillc-tests/Adapted-v0")
-        env.reset(seed=1)
-        assert env.record()["condition"] == 0
-        with pytest.raises(ConfigError):
-            env.reset(seed=1, condition=1)
-    finally:
-        del gymnasium.registry["skillc-tests/Adapted-v0"]
+def test_an_environment_without_library_has_no_switch(toy_id):
+    env = ChatEnv(toy_id)
+    env.reset(seed=1)
+    assert env.record()["condition"] == 0
+    with pytest.raises(ConfigError):
+        env.reset(seed=1, condition=1)
 
 
 @given(st.integers(1, 6), st.data(), st.integers(0, 2**40))

@@ -137,11 +137,9 @@ def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
         SkillInjection(ToyEnv(), toy_library).reset(seed=0, options={"skill_text": a_text("x" * 10_000)})
 
 
-def test_it_is_rebuilt_from_its_json(toy_library):
-    gymnasium.register(id="SkillcTest/Toy-v0", entry_point="toy_env:ToyEnv", max_episode_steps=5)
-    env = SkillInjection(gymnasium.make("SkillcTest/Toy-v0"), toy_library, enabled=False, where="info")
+def test_it_is_rebuilt_from_its_json(toy_id, toy_library):
+    env = SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False, where="info")
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert isinstance(again, SkillInjection)
     assert (again.enabled, again.where) == (False, "info")
     assert play(again) == play(env)
-    del gymnasium.registry["SkillcTest/Toy-v0"]
