@@ -116,11 +116,11 @@ def test_a_bad_file_is_named_with_its_fault(tmp_path, content, complaint):
     assert isinstance(caught.value, ValueError)
 
 
-@pytest.mark.parametrize(("other", "said"), [("Heat", "2 skills named 'Heat'"), ("heat", "'Heat' and 'heat', which")])
-def test_two_skills_of_one_name_are_refused(tmp_path, other, said):
+@pytest.mark.parametrize("other", ["Heat", "heat"])
+def test_two_skills_of_one_name_are_refused(tmp_path, other):
     write(tmp_path, "a", GOOD.format(name="Heat", types="[x]", text="t"))
     write(tmp_path, "b", GOOD.format(name=other, types="[y]", text="t"))
-    with pytest.raises(SkillFileError, match=said):
+    with pytest.raises(SkillFileError, match=f"'Heat' and '{other}'; names are unique"):
         load_library(tmp_path)
 
 
