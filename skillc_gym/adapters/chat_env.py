@@ -200,7 +200,7 @@ class ChatEnv:
         return self.reset(wanted.task_id, seed=wanted.seed, condition=wanted.condition, group_id=wanted.group_id)
 
     def step(self, reply: str) -> ChatStep:
-        """Carries out a reply; one that makes no sense gets an answer and costs a step. ResetNeeded between episodes."""
+        """Carries out a reply; nonsense is answered, and costs a step. ResetNeeded if no episode is under way."""
         if self._recorder is None or self._done:
             raise ResetNeeded("No episode is under way: call reset() first.")
         outcome = self._env.step(reply)
