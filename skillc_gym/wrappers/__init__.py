@@ -2,9 +2,10 @@
 
 from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_reply, parse_reply
 from skillc_gym.wrappers.curricula import ProceduralCurriculum, SkillCurriculum
+from skillc_gym.wrappers.plan_shaping import PlanShaping
 from skillc_gym.wrappers.prompt import ChatPrompt
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
-from skillc_gym.wrappers.views import DiscreteCommands, PlanShaping, TextHistory, TypeStatistics, WordPresence
+from skillc_gym.wrappers.views import DiscreteCommands, TextHistory, TypeStatistics, WordPresence
 
 __all__ = [
     "ActionFormat",
