@@ -77,7 +77,9 @@ class PairedDataset(RLDataset):  # type: ignore[misc]
         renderer: tinker-cookbook's renderer.
         task_ids: The tasks in the order of training; all of the environment by default.
         batch_size: Groups per batch; a last batch that is not full is left out.
-        group_size, n_plus, seed: As :func:`~skillc_gym.adapters.paired_requests` has them.
+        group_size: Episodes per group.
+        n_plus: How many of a group see the skill; half by default.
+        seed: Seed of the groups' seeds.
     """
 
     def __init__(
