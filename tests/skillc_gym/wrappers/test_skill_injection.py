@@ -3,7 +3,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from toy_env import TYPES, ToyEnv, write_skills
 
-from skill_library import Skill, SkillFileError, SkillText, load_library
+from skill_library import SkillFileError, SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.wrappers import SkillInjection
 
@@ -116,8 +116,7 @@ def test_misuse_is_named(toy, toy_library):
 
 
 def a_text(words="Look twice."):
-    skill = Skill("memory", "Of this run.", ("open",), words)
-    return SkillText(skill.name, skill.text)
+    return SkillText("memory", words)
 
 
 def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
