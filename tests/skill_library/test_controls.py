@@ -1,7 +1,5 @@
 """Control libraries: texts of the same shape that should not help."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """A toy environment and a library for it; tests below this folder may import ``toy_env``."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 from toy_env import ToyEnv, write_skills

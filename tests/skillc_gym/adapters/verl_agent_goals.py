@@ -6,8 +6,6 @@ The shop's server is the checkout's; the search engine (Java) and the tagger (sp
 stood in for.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

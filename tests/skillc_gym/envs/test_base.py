@@ -1,7 +1,5 @@
 """What every environment of named tasks gets from its base: options, actions, snapshots, copies, pickles."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """What is read off the page in the browser is what the text environment says, over both transports."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

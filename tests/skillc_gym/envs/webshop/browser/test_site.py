@@ -1,7 +1,5 @@
 """The site without a browser: what it serves, whom it serves, and what it does with anything else."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The site among visitors who mean no good, over real sockets: what they cannot make it do."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re

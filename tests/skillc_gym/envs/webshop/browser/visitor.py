@@ -1,7 +1,5 @@
 """A visitor of the site without a browser: reads pages and sends their forms as a browser would."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from urllib.parse import urlencode, urljoin, urlsplit
