@@ -17,6 +17,10 @@ class SkillFileError(SkillCError, ValueError):
     """A skill folder that cannot be read as one: no front matter, a missing field, an empty body."""
 
 
+class UnreadableFileError(SkillCError, OSError):
+    """A file that is not a regular file, is too large, or may not be read."""
+
+
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 200
 _REPR.maxlevel = 3

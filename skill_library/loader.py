@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import BinaryIO
 
 from skill_library.controls import CONTROLS, control_library
-from skill_library.errors import SkillFileError, brief
-from skill_library.files import UnreadableFileError, read_bounded, stays_inside
+from skill_library.errors import SkillFileError, UnreadableFileError, brief
 from skill_library.front_matter import FrontMatter
 from skill_library.skill import EVERY_TYPE, SKILL_FILE, Skill, SkillLibrary
 
@@ -29,7 +30,7 @@ _FENCE = "---"
 
 
 def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
-    """Reads a skill library.
+    """Reads a skill library: the same object as long as no file changes.
 
     Args:
         name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
@@ -38,9 +39,6 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
             for the folder), a folder over a package's name. ``:wrong``, ``:shuffled``, ``:blank`` or ``:general``
             behind it gives the library's controls (:mod:`skill_library.controls`).
 
-    Returns:
-        The library; the same object as long as no file changes.
-
     Raises:
         SkillFileError: The folder does not exist or holds no skill, or one of its files is not a skill.
     """
@@ -48,7 +46,11 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         return _controlled(load_library(name.removesuffix(f":{control}")), control)
     folder, packaged = _folder(name)
     try:
-        files = _skill_files(name, folder, anywhere=packaged)
+        if not folder.is_dir():
+            raise _no_library(name)
+        files = skill_files(folder)
+        for file in () if packaged else files:  # an installer may put links to its store into a package
+            check_inside(file, folder)
         stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     except (OSError, RuntimeError) as error:  # links that form a ring are a RuntimeError
         why = getattr(error, "strerror", None) or type(error).__name__
@@ -63,14 +65,8 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
     what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
     agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
     list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Line ends are normalised, so
-    hashes do not depend on how the file was checked out.
-
-    Args:
-        file: The file.
-        beside: Texts that the agent reads behind it.
-
-    Raises:
-        SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.
+    hashes do not depend on how the file was checked out. Texts ``beside`` the file's are read behind it. SkillFileError
+    if anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.
     """
     try:
         front, body = _split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))
@@ -113,16 +109,6 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
     return SkillLibrary(name, tuple(sorted(skills, key=lambda skill: (not skill.is_general, skill.name))))
 
 
-def _skill_files(name: str | os.PathLike[str], folder: Path, *, anywhere: bool) -> list[Path]:
-    """The library's files in a fixed order; those of a package may be links into an installer's store."""
-    if not folder.is_dir():
-        raise _no_library(name)
-    files = skill_files(folder)
-    for file in () if anywhere else files:
-        check_inside(file, folder)
-    return files
-
-
 def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
     single = folder / SKILL_FILE
@@ -136,7 +122,7 @@ def skill_files(folder: Path) -> list[Path]:
 
 def check_inside(file: Path, folder: Path) -> None:
     """Refuses a file that a link leads to from a stranger's folder; SkillFileError."""
-    if not stays_inside(file, folder):
+    if not file.resolve().is_relative_to(folder.resolve()):
         raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
 
 
@@ -167,6 +153,34 @@ def _no_library(name: str | os.PathLike[str]) -> SkillFileError:
         f"No skill library {brief(str(name))}: expected {' or '.join(map(repr, BUILT_IN))}, or a folder whose "
         f"subfolders each hold a {SKILL_FILE}.{hint}"
     )
+
+
+def read_bounded(file: Path, max_bytes: int) -> bytes:
+    """Reads a whole file of a bounded length, links followed, without waiting for a pipe.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UnreadableFileError: It is a folder, a pipe or a device, is longer, or may not be read.
+    """
+    try:
+        with _opened(file) as stream:
+            content = stream.read(max_bytes + 1)
+    except (FileNotFoundError, UnreadableFileError):
+        raise
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        raise UnreadableFileError(f"{file} cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if len(content) > max_bytes:
+        raise UnreadableFileError(f"{file} is longer than the {max_bytes:,} bytes allowed")
+    return content
+
+
+def _opened(file: Path) -> BinaryIO:
+    # Opening a pipe would wait for a writer.
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UnreadableFileError(f"{file} is not a regular file but a folder, a pipe or a device")
+    return os.fdopen(descriptor, "rb")
 
 
 def decode(content: bytes) -> str:

@@ -62,7 +62,7 @@ class SkillText:
 
 @dataclass(frozen=True)
 class Skill:
-    """One skill folder.
+    """One skill folder; SkillFileError for a field that is not as told here.
 
     Attributes:
         name: Unique within its library: up to 64 letters, digits, blanks and ``_ . -`` of ASCII, a letter or digit
@@ -72,9 +72,6 @@ class Skill:
         text: What the agent reads, without surrounding white space.
         minimal: What it reads at the grade "minimal", no longer than ``text``; "" leaves it to the rule of
             :attr:`minimal_text`.
-
-    Raises:
-        SkillFileError: One of them is not so.
     """
 
     name: str
@@ -145,19 +142,14 @@ class SkillLibrary:
             raise SkillFileError(f"Library {brief(self.name)} has more than {MAX_CHARACTERS:,} characters of text")
 
     def _check_names(self) -> None:
-        names = Counter(skill.name for skill in self.skills)
-        lower: dict[str, str] = {}
-        for name, count in names.items():
-            other = lower.setdefault(name.lower(), name)
-            if other != name:
+        taken: dict[str, str] = {}
+        for skill in self.skills:
+            if other := taken.get(skill.name.lower()):
                 raise SkillFileError(
-                    f"Library {brief(self.name)} has skills named {other!r} and {name!r}, which differ only in case; "
-                    "rename one"
+                    f"Library {brief(self.name)} has skills named {other!r} and {skill.name!r}; names are unique, "
+                    "whatever their case: rename one"
                 )
-            if count > 1:
-                raise SkillFileError(
-                    f"Library {brief(self.name)} has {count} skills named {name!r}; names are unique, rename one"
-                )
+            taken[skill.name.lower()] = skill.name
 
     @property
     def task_types(self) -> tuple[str, ...]:

@@ -4,8 +4,6 @@ Importing the package registers its environments with Gymnasium (``skillc/ALFWor
 exports is imported when it is asked for: ``from skillc_gym import PairedVectorEnv, SkillInjection``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, register_built_in

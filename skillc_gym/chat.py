@@ -56,14 +56,12 @@ class ChatFormat:
     """
 
     role: str = "You are an agent in a house described in words. You fulfil the task by giving one command per turn."
-    """Who the agent is."""
     skills: str = "{skills}"
     """Around the skill text (``{skills}``); left out when the skill is off."""
     reply: str = (
         "In every turn first reason about what to do next, then give exactly one command:\n"
         "<think>your reasoning</think><action>your command</action>"
     )
-    """How to reply."""
     first: str = "{observation}"
     """First user message (``{observation}``, ``{goal}``; ``{commands}`` where the list stands within)."""
     turn: str = "{observation}"
@@ -193,16 +191,7 @@ def window_prompt(
     goal: str = "",
     commands: Iterable[str] = (),
 ) -> list[Message]:
-    """A whole prompt of the window form.
-
-    Args:
-        chat_format: The wording and the number of past steps shown.
-        past: All steps so far, the oldest first; empty at the start.
-        observation: What the agent sees now.
-        skill_text: As in :func:`system`.
-        goal: The task's sentence.
-        commands: The possible commands.
-    """
+    """A whole prompt of the window form; ``past`` are all steps so far, the oldest first."""
     start, commands = system(chat_format, skill_text), list(commands)
     opening = partial(first_turn, chat_format, observation, goal=goal, commands=commands)
     if not past or not (chat_format.window or chat_format.turn):

@@ -6,6 +6,7 @@ import multiprocessing
 from types import ModuleType
 from typing import Any, NoReturn
 
+import gymnasium
 import numpy as np
 from gymnasium.error import CustomSpaceError
 from gymnasium.spaces import Space, Text
@@ -13,9 +14,9 @@ from gymnasium.spaces.utils import flatdim, flatten, flatten_space
 from gymnasium.vector.utils import create_shared_memory
 from numpy.typing import NDArray
 
-from skillc_gym.errors import InvalidActionError
+from skillc_gym.errors import ConfigError, InvalidActionError
 
-__all__ = ["Unicode", "require_text"]
+__all__ = ["Unicode", "require_text", "text_space"]
 
 _ASCII = "".join(map(chr, range(32, 127)))
 _SAMPLE_LENGTH = 16
@@ -94,6 +95,16 @@ def require_text(action: object) -> str:
         f"An action is a str such as 'look', got {type(action).__name__} ({action!r:.40}){hint}. Numbered actions need "
         "skillc_gym.wrappers.DiscreteCommands."
     )
+
+
+def text_space(env: gymnasium.Env[Any, Any], which: str, wrapper: str) -> Text:
+    """An environment's ``observation_space`` or ``action_space``; ConfigError if it is no ``Text``."""
+    space = getattr(env, which)
+    if not isinstance(space, Text):
+        raise ConfigError(
+            f"{wrapper} needs a text environment; the {which} of {env} is {space}, expected Unicode or Text"
+        )
+    return space
 
 
 @create_shared_memory.register(Unicode)

@@ -24,8 +24,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skillc_gym.errors import SkillCError
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 __all__ = ["INFO_KEYS", "TextEnvContract", "check_text_env"]
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from skill_library.errors import SkillFileError
-from skill_library.files import read_bounded
 from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
 from skill_library.front_matter import FrontMatter
-from skill_library.loader import MAX_FILE_BYTES, check_inside, decode, read_skill, skill_files
+from skill_library.loader import MAX_FILE_BYTES, check_inside, decode, read_bounded, read_skill, skill_files
 from skill_library.skill import SKILL_FILE, Skill, SkillLibrary
 
 _LONGEST_DESCRIPTION = 1024
@@ -39,14 +38,6 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     return folder
 
 
-def _check_description(skill: Skill) -> None:
-    if not skill.description.strip() or len(skill.description) > _LONGEST_DESCRIPTION:
-        raise SkillFileError(
-            f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
-            f"wants 1 to {_LONGEST_DESCRIPTION:,}"
-        )
-
-
 def require_free(folder: Path) -> None:
     """Refuses a folder that holds something, before the work that it takes to have a library; SkillFileError."""
     if folder.exists() and not folder.is_dir():
@@ -57,7 +48,11 @@ def require_free(folder: Path) -> None:
 
 def _content(skill: Skill, folder: str) -> bytes:
     """The skill's file in a folder of that name; SkillFileError where it would be refused when it is read."""
-    _check_description(skill)
+    if not skill.description.strip() or len(skill.description) > _LONGEST_DESCRIPTION:
+        raise SkillFileError(
+            f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
+            f"wants 1 to {_LONGEST_DESCRIPTION:,}"
+        )
     metadata = {
         "library_name": "" if skill.name == folder else skill.name,
         "task_types": "" if skill.is_general else ", ".join(skill.task_types),

@@ -28,17 +28,15 @@ def read_bank(data: Any) -> list[Skill]:
     """
     if not isinstance(data, Mapping):
         raise SkillFileError(f"A bank is an object with general_skills and task_specific_skills, got {brief(data)}")
-    categories = _categories(data)
-    lists = [_entries(data, "general_skills"), *categories.values(), _entries(data, "common_mistakes")]
-    check_count(sum(map(len, lists)), "The bank")
+    general, mistakes = (_entries(data, name) for name in ("general_skills", "common_mistakes"))
+    groups = [("general", EVERY_TYPE, general), *((kind, kind, own) for kind, own in _categories(data).items())]
+    check_count(sum(len(entries) for *_, entries in groups) + len(mistakes), "The bank")
     skills: list[Skill] = []
-    for number, entry in enumerate(_entries(data, "general_skills")):
-        skills.append(_skill(entry, f"general-{number + 1}", EVERY_TYPE, skills))
-    for category, entries in categories.items():
-        for number, entry in enumerate(entries):
-            skills.append(_skill(entry, f"{category}-{number + 1}", category, skills))
-    for number, entry in enumerate(_entries(data, "common_mistakes")):
-        skills.append(_mistake(entry, f"mistake-{number + 1}", skills))
+    for label, kind, entries in groups:
+        for number, entry in enumerate(entries, start=1):
+            skills.append(_skill(entry, f"{label}-{number}", kind, skills))
+    for number, entry in enumerate(mistakes, start=1):
+        skills.append(_mistake(entry, f"mistake-{number}", skills))
     if not skills:
         raise SkillFileError("The bank has no entries: none in general_skills, task_specific_skills, common_mistakes")
     check_size(skills, "The bank")

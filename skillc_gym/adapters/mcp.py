@@ -32,12 +32,7 @@ class _Kept(NamedTuple):
 
 
 class EpisodeTools:
-    """The tools.
-
-    Args:
-        make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
-        episodes: Most episodes that are kept; one that has ended is forgotten first, else the oldest.
-        requests: The episodes that :meth:`start_next` plays, in this order.
+    """The tools of a server; arguments are those of :func:`create_server`.
 
     Raises:
         UnknownNameError: A request names a task that does not exist.
@@ -108,15 +103,12 @@ class EpisodeTools:
         forgotten = None
         with self._lock:
             if len(self._episodes) >= self._most:
-                forgotten = self._forget_one()
+                over = (key for key, kept in self._episodes.items() if kept.env.done)
+                forgotten = self._episodes.pop(next(over, next(iter(self._episodes))))
             self._episodes[_session(ctx), episode] = _Kept(env, threading.Lock())
         if forgotten is not None:
             forgotten.close()
         return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
-
-    def _forget_one(self) -> _Kept:
-        over = (key for key, kept in self._episodes.items() if kept.env.done)
-        return self._episodes.pop(next(over, next(iter(self._episodes))))
 
     def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
         """Carries out one command in an episode and tells what happens.
@@ -151,7 +143,7 @@ def create_server(
     """Makes the server; ``server.run()`` serves standard input and output, ``server.run("streamable-http")`` a port.
 
     Args:
-        make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``).
+        make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
         requests: The episodes to play, such as :func:`~skillc_gym.adapters.paired_requests` gives: ``start`` begins the
             next one and takes no arguments. Without them the agent itself chooses task, seed and condition, which is
             for trying things out, not for measuring.

@@ -41,9 +41,7 @@ class PairedGroupBuilder(EnvGroupBuilder):  # type: ignore[misc]
     """One group of episodes of a task. Can be pickled if ``make`` can: a ``functools.partial`` of ``ChatEnv``."""
 
     make: Callable[[], ChatEnv]
-    """Makes an environment."""
     requests: tuple[EpisodeRequest, ...]
-    """The members."""
     renderer: Any
     """tinker-cookbook's renderer of the model."""
     max_trajectory_tokens: int | None = None

@@ -49,11 +49,8 @@ class SkillData(vf.TaskData):  # type: ignore[misc]
     """One group of episodes, or one of its members as a player sees it: then ``conditions`` has one entry."""
 
     task_id: str
-    """The environment's name of the task."""
     seed: int
-    """Seed of the environment."""
     group_id: int
-    """Number of the group."""
     conditions: list[int]
     """1 with the skill, 0 without, per episode."""
 
@@ -106,22 +103,19 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
                 trace.record_metric("gap", fmean(won[1]) - fmean(won[0]))
 
     async def _play(self, task: SkillTask, player: Any, condition: int) -> None:
-        with closing(self.config.taskset.make()) as chat:
-            await self._play_in(chat, task, player, condition)
-
-    async def _play_in(self, chat: ChatEnv, task: SkillTask, player: Any, condition: int) -> None:
         data = task.data
-        *system, first = chat.begin(EpisodeRequest(data.task_id, data.seed, condition, data.group_id))
-        seen = {"conditions": [condition], "prompt": first["content"]}
-        if system:
-            seen["system_prompt"] = system[0]["content"]
-        async with player.interaction(type(task)(data.model_copy(update=seen), task.config)) as interaction:
-            segment = await interaction.turn()
-            while not segment.terminated:
-                step = chat.step(segment.last_reply)
-                if step.done:
-                    break
-                segment = await interaction.turn(step.messages[-1]["content"])
+        with closing(self.config.taskset.make()) as chat:
+            *system, first = chat.begin(EpisodeRequest(data.task_id, data.seed, condition, data.group_id))
+            seen = {"conditions": [condition], "prompt": first["content"]}
+            if system:
+                seen["system_prompt"] = system[0]["content"]
+            async with player.interaction(type(task)(data.model_copy(update=seen), task.config)) as interaction:
+                segment = await interaction.turn()
+                while not segment.terminated:
+                    step = chat.step(segment.last_reply)
+                    if step.done:
+                        break
+                    segment = await interaction.turn(step.messages[-1]["content"])
         chat.cut()
         trace, record = interaction.trace, chat.record()
         trace.record_reward("episode_return", record["episode_return"])

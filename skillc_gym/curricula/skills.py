@@ -76,7 +76,8 @@ class CurriculumOptions:
             "rho": (self.rho is None or 0 <= self.rho <= 1, "None or in [0, 1]"),
             "initial_gap": (-1 <= self.initial_gap <= 1, "in [-1, 1]"),
         }
-        holds |= {name: (getattr(self, name) >= 0, "at least 0") for name in _NOT_NEGATIVE}
+        not_negative = ("lam", "beta_freq", "min_validations", "margin")
+        holds |= {name: (getattr(self, name) >= 0, "at least 0") for name in not_negative}
         for name, (good, expected) in holds.items():
             if not good:
                 raise ConfigError(f"The curriculum's {name} must be {expected}, got {getattr(self, name)!r}")
@@ -84,9 +85,6 @@ class CurriculumOptions:
     def to_json(self) -> dict[str, Any]:
         """The options as JSON-able values."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
-
-
-_NOT_NEGATIVE = ("lam", "beta_freq", "min_validations", "margin")
 
 
 def _checked(name: str, kind: str, value: Any) -> Any:
@@ -159,10 +157,7 @@ class InternalizationCurriculum:
 
     Args:
         task_types: The types, in the fixed order that breaks ties.
-        **options: The fields of `CurriculumOptions`.
-
-    Raises:
-        ConfigError: An argument lies outside its range.
+        **options: The fields of `CurriculumOptions`; ConfigError for one out of range.
 
     Examples:
         >>> curriculum = InternalizationCurriculum(["heat", "cool"])
@@ -231,8 +226,7 @@ class InternalizationCurriculum:
     def n_plus(self, task_type: str, group_size: int) -> int:
         """The number of skill-injected rollouts in a group: half-up rounding, 1 to ``group_size - 1``; 0 once retired.
 
-        Raises:
-            ConfigError: ``group_size`` leaves no room for both branches of an active type.
+        ConfigError if ``group_size`` leaves no room for both branches of an active type.
         """
         if not self.is_active(task_type):
             return 0
@@ -266,16 +260,13 @@ class InternalizationCurriculum:
         *,
         standard_error: Mapping[str, float] | None = None,
     ) -> tuple[Retirement, ...]:
-        """Takes in one validation: smooths the gaps, then retires. At step 0 (before training) no type retires.
+        """Takes in one validation: smooths the gaps, then retires types and returns them; at step 0 no type retires.
 
         Args:
             sr_with: Success rate with the skill per type, in [0, 1]. Every active type must be there; retired ones may.
             sr_without: Success rate without the skill, same types.
             step: Training steps done so far.
             standard_error: Standard error of each type's gap (success with minus without); for ``margin``.
-
-        Returns:
-            The types that retired at this validation.
 
         Raises:
             ConfigError: A rate is missing or outside [0, 1], or ``margin`` lacks its standard errors.

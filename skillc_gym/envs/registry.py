@@ -47,13 +47,11 @@ class EnvSpec:
     name: str
     """Short name, as users type it: ``env=alfworld``."""
     id: str
-    """Gymnasium's id."""
     entry_point: str = ""
     """``module:class`` of the environment; empty for one that registers itself with Gymnasium."""
     vector_entry_point: str | None = None
     """``module:name`` of its own vector environment; gets make_vec's ``vector_kwargs`` and ``wrappers`` if given."""
     max_episode_steps: int | None = None
-    """Step limit."""
     library: str | None = None
     """Skill library, by name or path."""
     chat: Mapping[str, ChatFormat] = field(default_factory=dict)
@@ -129,8 +127,7 @@ _registered: dict[str, EnvSpec] = {}
 def register(spec: EnvSpec) -> None:
     """Makes an environment known by its short name and its id, and registers it with Gymnasium; twice is once.
 
-    Raises:
-        ConfigError: Another environment has that short name, or that id.
+    ConfigError if another environment has that short name, or that id.
     """
     there = gymnasium.registry.get(spec.id)
     if spec.entry_point and there is not None and there.entry_point != spec.entry_point:

@@ -60,7 +60,6 @@ class DemoTasks:
     panel_per_type: int
     """Tasks per type of the curriculum's panel."""
     max_reply_tokens: int
-    """Longest reply in tokens."""
     max_episode_steps: int
     """Step limit of generated tasks."""
     max_episode_steps_of_data: int
@@ -84,9 +83,7 @@ class WarmStart:
     policy: str
     """Folder of the shipped policy ("shipped"): absolute, or inside the trainers' warm start."""
     demo: DemoTasks
-    """The demonstration."""
     spelling: Spelling = PLAIN_WORDS
-    """What the language's words are."""
     min_count: int = 1
     """Words that demonstrations hold more seldom are unknown to the policy."""
     policies: Mapping[str, str] = field(default_factory=dict)

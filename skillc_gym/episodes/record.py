@@ -188,17 +188,11 @@ def _number(value: Any) -> float:
 
 
 def _messages(value: Any) -> list[dict[str, str]]:
-    if not isinstance(value, list) or not all(map(_is_message, value)):
-        raise TypeError
-    return value
-
-
-def _is_message(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"role", "content"}
-        and all(isinstance(text, str) for text in value.values())
-    )
+    texts = {"role": str, "content": str}
+    for message in _exactly(list)(value):
+        if not isinstance(message, dict) or {name: type(said) for name, said in message.items()} != texts:
+            raise TypeError
+    return list(value)
 
 
 _KINDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -11,46 +10,23 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, unknown_name
-from skillc_gym.wrappers.skill_injection import SkillInjection
 
 AnyEnv = gymnasium.Env[Any, Any]
 
 
 def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
     """Turns an id, an environment made from one, or a function into a function that makes one member."""
-    if isinstance(env, gymnasium.Env):
-        if env.spec is None:
-            raise ConfigError(
-                f"{env} was not made from an id, so its members cannot be; pass a function that makes one"
-            )
-        return partial(gymnasium.make, _unordered(env.spec), **env_kwargs)
-    if isinstance(env, str):
-        return partial(gymnasium.make, _unordered(gymnasium.registry.get(env, env)), **env_kwargs)
-    return partial(env, **env_kwargs)
-
-
-def _unordered(spec: EnvSpec | str) -> EnvSpec | str:
-    """Leaves out Gymnasium's check of the order of calls, two calls a step: the vector makes that check itself."""
-    return spec if isinstance(spec, str) else replace(spec, order_enforce=False)
-
-
-def wrapped(
-    env: AnyEnv,
-    library: str | os.PathLike[str] | None,
-    where: str,
-    wrappers: Sequence[Callable[[Any], AnyEnv]],
-    grade: str = "full",
-) -> AnyEnv:
-    """Puts the SkillInjection (if there is a library) and then the other wrappers around a member."""
-    if library is not None:
-        env = SkillInjection(env, library=library, enabled=False, where=where, grade=grade)
-    for wrapper in wrappers:
-        env = wrapper(env)
-    return env
+    if not isinstance(env, str | gymnasium.Env):
+        return partial(env, **env_kwargs)
+    spec = gymnasium.registry.get(env, env) if isinstance(env, str) else env.spec
+    if spec is None:
+        raise ConfigError(f"{env} was not made from an id, so its members cannot be; pass a function that makes one")
+    # Without Gymnasium's check of the order of calls, two calls a step: the vector makes that check itself.
+    unordered = spec if isinstance(spec, str) else replace(spec, order_enforce=False)
+    return partial(gymnasium.make, unordered, **env_kwargs)
 
 
 def step_at_once(envs: Sequence[AnyEnv], due: Sequence[tuple[int, Any]], at_once: int) -> list[Future[Any]]:

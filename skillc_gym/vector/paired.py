@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +25,8 @@ from skillc_gym.vector.members import (
     member_actions,
     member_maker,
     step_at_once,
-    wrapped,
 )
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -102,10 +100,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 f"{skill_grade=} says how much of a skill is shown, and there is no library; pass library=..., or give "
                 "the grade to the members' own SkillInjection"
             )
+        if library is not None:
+            injection = partial(SkillInjection, library=library, enabled=False, where=where, grade=skill_grade)
+            wrappers = (injection, *wrappers)
         make = member_maker(env_or_id, env_kwargs)
         self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
-        self.envs: list[AnyEnv] = [wrapped(make(), library, where, wrappers, skill_grade) for _ in range(self.num_envs)]
+        self.envs: list[AnyEnv] = [reduce(lambda env, wrap: wrap(env), wrappers, make()) for _ in range(self.num_envs)]
         self._autoreset = bool(autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None

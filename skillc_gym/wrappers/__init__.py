@@ -4,8 +4,7 @@ from skillc_gym.wrappers.action_format import ActionFormat, ParsedReply, format_
 from skillc_gym.wrappers.curricula import ProceduralCurriculum, SkillCurriculum
 from skillc_gym.wrappers.plan_shaping import PlanShaping
 from skillc_gym.wrappers.prompt import ChatPrompt
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 from skillc_gym.wrappers.views import DiscreteCommands, TextHistory, TypeStatistics, WordPresence
 
 __all__ = [

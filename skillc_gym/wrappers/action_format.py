@@ -9,8 +9,7 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.spaces import Unicode, require_text
-from skillc_gym.wrappers.stack import text_space
+from skillc_gym.spaces import Unicode, require_text, text_space
 
 REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""

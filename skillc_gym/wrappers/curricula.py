@@ -14,8 +14,7 @@ from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import tasks_by_type
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 
 class Curriculum(Protocol):
@@ -71,12 +70,9 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
         task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
         chosen = _with_task(options, task_id)
-        chosen.setdefault("skill", coin < self._share(chosen["task_id"]))
+        kind = self._type_of.get(chosen["task_id"], "")
+        chosen.setdefault("skill", kind in self.curriculum.active and coin < self.curriculum.rho_with(kind))
         return self.env.reset(seed=seed, options=chosen)
-
-    def _share(self, task_id: str) -> float:
-        kind = self._type_of.get(task_id)
-        return float(self.curriculum.rho_with(kind)) if kind in self.curriculum.active and kind is not None else 0.0
 
 
 def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from skillc_gym.chat import (
     window_prompt,
 )
 from skillc_gym.errors import ConfigError
-from skillc_gym.spaces import Unicode
-from skillc_gym.wrappers.skill_injection import SkillInjection
-from skillc_gym.wrappers.stack import find_wrapper, text_space
+from skillc_gym.spaces import Unicode, text_space
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 PROMPT_LENGTH = 1 << 20
 """Longest user message in characters that the observation space promises, skills on or off."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
@@ -12,10 +12,10 @@ from gymnasium.utils import RecordConstructorArgs
 from skill_library import GRADES, SkillText, load_library
 from skillc_gym.envs.base import reset_needed
 from skillc_gym.errors import ConfigError, unknown_name
-from skillc_gym.spaces import Unicode
+from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_switch
-from skillc_gym.wrappers.stack import find_wrapper, text_space
 
+WrapperT = TypeVar("WrapperT", bound=gymnasium.Wrapper)
 SkillChoice = SkillText | Callable[[dict[str, Any]], SkillText | None]
 """A text, or a function that chooses one when it sees the info of the reset (task, type, goal); None: the library's."""
 
@@ -23,6 +23,16 @@ _PLACES = ("observation", "info")
 """Where a skill can stand."""
 _OPTIONS = ("skill", "skill_grade", "skill_text")
 _GAP = "\n\n"
+
+
+def find_wrapper(env: gymnasium.Env[Any, Any], kind: type[WrapperT]) -> WrapperT | None:
+    """The outermost wrapper of a class in an environment's stack, or None."""
+    layer: gymnasium.Env[Any, Any] = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, kind):
+            return layer
+        layer = layer.env
+    return None
 
 
 class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):

@@ -16,8 +16,7 @@ from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError
-from skillc_gym.spaces import Unicode
-from skillc_gym.wrappers.stack import text_space
+from skillc_gym.spaces import Unicode, text_space
 
 
 class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skill_library import Skill, SkillFileError, load_library
-from skill_library.formats import write_library
+from skill_library.formats import read_agent_skills, write_library
 
 ROOT = Path(__file__).parents[2]
 THEIRS = """---
@@ -60,10 +60,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 
 @settings(max_examples=60)
 @given(
-    names=st.lists(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True), min_size=1, max_size=3),
+    names=st.lists(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 _-]{0,62}[a-z])?", fullmatch=True), min_size=1, max_size=3),
     description=st.sampled_from(["--- ---- -----", "a: b # c", "\u2028x"]) | TEXT,
     kinds=st.just(("*",)) | st.just(("heat", "cool")),
-    text=TEXT,
+    text=st.lists(TEXT, min_size=1, max_size=4).map("\n".join),
 )
 def test_every_skill_that_is_written_is_valid_and_comes_back(
     names: list[str], description: str, kinds: tuple[str, ...], text: str, tmp_path_factory: pytest.TempPathFactory
@@ -73,6 +73,7 @@ def test_every_skill_that_is_written_is_valid_and_comes_back(
     skills = [Skill(name, said, kinds, read, read[:1].strip()) for name in alike.values()]
     folder = write_library(skills, tmp_path_factory.mktemp("skills") / "own")
     assert sorted(load_library(folder).skills, key=str) == sorted(skills, key=str)
+    assert sorted(read_agent_skills(folder), key=str) == sorted(skills, key=str)
     assert complaints(folder) == {}
 
 
@@ -83,16 +84,11 @@ def test_a_description_that_the_specification_refuses_is_not_written(tmp_path: P
     assert not (tmp_path / "own").exists()
 
 
-def theirs(folder: Path, content: str = THEIRS) -> Path:
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(content, encoding="utf-8")
-    (folder / "scripts").mkdir()
-    (folder / "scripts" / "run.sh").write_text("exit 1\n")
-    return folder
-
-
 def test_a_skill_of_others_loads_as_it_is_and_serves_every_type(tmp_path: Path) -> None:
-    one = theirs(tmp_path / "skills" / "kitchen-helper")
+    one = tmp_path / "skills" / "kitchen-helper"
+    (one / "scripts").mkdir(parents=True)
+    (one / "scripts" / "run.sh").write_text("exit 1\n")
+    (one / "SKILL.md").write_text(THEIRS, encoding="utf-8")
     for folder in (one, one.parent):
         library = load_library(folder)
         shown = library.for_task("pick_heat_then_place_in_recep")
@@ -100,18 +96,3 @@ def test_a_skill_of_others_loads_as_it_is_and_serves_every_type(tmp_path: Path) 
         assert shown.text == THEIRS.split("---\n", 2)[2].strip()
         assert library.longest == len(shown.text)
     assert complaints(one.parent) == {}
-
-
-@pytest.mark.parametrize(
-    ("front", "fault"),
-    [
-        ("name: a\ndescription: d\nmetadata: {library_name: ../../etc}", "no name for a skill"),
-        ("name: a\ndescription: d\nmetadata: {task_types: '*, heat'}", "beside"),
-        ("name: a\ndescription: d\nmetadata: {minimal: " + "x" * 99 + "}", "longer than its full one"),
-    ],
-)
-def test_a_hostile_skill_of_others_is_refused_by_file(tmp_path: Path, front: str, fault: str) -> None:
-    folder = theirs(tmp_path / "a", f"---\n{front}\n---\nDo it.\n")
-    with pytest.raises(SkillFileError, match=fault) as caught:
-        load_library(folder)
-    assert str(folder / "SKILL.md") in str(caught.value)

@@ -1,7 +1,5 @@
 """Control libraries: texts of the same shape that should not help."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -40,11 +38,6 @@ def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
     assert Counter(shuffled.split()) == Counter(text.split())
     assert set(blank.split()) <= {FILLER}
     assert control_library(library, "shuffled") == control_library(library, "shuffled")
-
-
-def test_a_shuffled_skill_says_something_else():
-    for kind in ALFWORLD.task_types:
-        assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
 
 
 def test_the_general_skill_can_stand_alone():

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader
-from skill_library.errors import brief
-from skill_library.files import UnreadableFileError, read_bounded
+from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader, read_bounded
+from skill_library.errors import UnreadableFileError, brief
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
 from skill_library.skill import MAX_CHARACTERS, MAX_TASK_TYPES
 
@@ -63,6 +62,9 @@ def refused(file: Path, complaint: str) -> str:
         ("name: a\ndescription: " + "d" * 5000 + "\ntask_types: [x]\n", "description of 'a' is longer"),
         ('name: a\ndescription: d\ntask_types: ["a\\nb"]\n', "is no task type"),
         ("name: a\ndescription: d\ntask_types: ['*', x]\n", "beside"),
+        ("name: a\ndescription: d\nmetadata: {library_name: ../../etc}\n", "no name for a skill"),
+        ("name: a\ndescription: d\nmetadata: {task_types: '*, heat'}\n", "beside"),
+        ("name: a\ndescription: d\nmetadata: {minimal: " + "x" * 99 + "}\n", "longer than its full one"),
         ("name: a\ndescription: d\ntask_types: [[x]]\n", "must be a list of strings"),
         ("name: a\ndescription: d\ntask_types: {x: y}\n", "got a mapping of 1"),
         ("name: 2001-99-99\ndescription: d\ntask_types: [x]\n", r"timestamp; put it in quotes"),
@@ -153,13 +155,6 @@ def test_links_that_form_a_ring_and_endless_names_are_refused(tmp_path: Path) ->
         with pytest.raises(SkillFileError) as caught:
             load_library(name)
         assert len(str(caught.value)) < 1000
-
-
-def test_names_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
-    write(tmp_path / "one", FIELDS.replace("name: a", "name: Heat"))
-    write(tmp_path / "two", FIELDS.replace("name: a", "name: heat"))
-    with pytest.raises(SkillFileError, match="'Heat' and 'heat', which differ only in case"):
-        load_library(tmp_path)
 
 
 def test_a_library_is_bounded_as_a_whole() -> None:

@@ -158,7 +158,5 @@ def test_the_failing_check_is_named():
         check_text_env(NoGoal)
 
 
-def test_render_modes_are_tried_for_registered_environments():
-    gymnasium.register(id="SkillcTest/Kit-v0", entry_point="toy_env:ToyEnv", max_episode_steps=20)
-    check_text_env(lambda: gymnasium.make("SkillcTest/Kit-v0", per_type=2))
-    del gymnasium.registry["SkillcTest/Kit-v0"]
+def test_render_modes_are_tried_for_registered_environments(toy_id):
+    check_text_env(lambda: gymnasium.make(toy_id, per_type=2))

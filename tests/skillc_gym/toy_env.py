@@ -1,7 +1,5 @@
 """A small deterministic text environment (find the key, open the door), and the suite's own in small families."""
 
-from __future__ import annotations
-
 import copy
 
 import gymnasium
@@ -90,6 +88,3 @@ def write_skills(root, types=TYPES, general=True):
         file.parent.mkdir(parents=True)
         file.write_text(f"---\nname: {name}\ndescription: d\ntask_types: {kinds}\n---\n{text}\n", encoding="utf-8")
     return str(root)
-
-
-__all__ = ["TYPES", "ToyEnv", "write_skills"]

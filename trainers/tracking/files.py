@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from skill_library import read_bounded
 from skill_library.errors import brief
-from skill_library.files import read_bounded
 from skillc_gym.errors import StorageError
 from skillc_gym.files import replace_file, storing, sync_folder
 

@@ -64,8 +64,7 @@ class _Envs(ABC):
         lengths, returns = self.groups.episode_lengths.tolist(), self.groups.episode_returns.tolist()
         return [
             {
-                **{name: info.get(name, "") for name in ("task_id", "task_type", "group_id", "condition")},
-                **{name: info.get(name, "") for name in ("skill", "skill_sha256")},
+                **{name: info.get(name, "") for name in _PROVENANCE if name != "skill_text"},
                 **{name: float(info[name]) for name in ("won", "task_score")},
                 "episode_return": returns[member],
                 "steps": lengths[member],
@@ -126,10 +125,9 @@ class AlfworldEnvs(_Envs):
         return [answer.observation for answer in answers], None, [answer.info for answer in answers]
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], Infos]:
-        """Carries out one command per member; 10.0 is the reward of every answer that is won.
+        """Carries out one command per member; returns observations, None for pictures, rewards, dones, infos.
 
-        Returns:
-            text observations, None for pictures, rewards, dones, infos.
+        10.0 is the reward of every answer that is won.
         """
         observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
         return observations, None, rewards, dones, infos
@@ -171,10 +169,9 @@ class WebshopEnvs(_Envs):
         return [answer.observation for answer in answers], [answer.info for answer in answers]
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], list[float], list[bool], Infos]:
-        """Carries out one action per member; 10.0 is the reward of a purchase with a score of 1, else 0.
+        """Carries out one action per member; returns observations, rewards, dones, infos.
 
-        Returns:
-            observations, rewards, dones, infos.
+        10.0 is the reward of a purchase with a score of 1, else 0.
         """
         observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
         return observations, rewards, dones, infos
@@ -227,9 +224,6 @@ def build_alfworld_envs(  # noqa: PLR0917 - the signature is theirs
         n_plus: How many members of a training group see the skill, half of them by default; validation plays without
             the skill until ``n_plus`` of the result is set.
         **options: Arguments of ``skillc/ALFWorld-v0`` that go before the file's: ``data="generated"``.
-
-    Raises:
-        SkillCError: As the environment: missing data, unknown names, a configuration that cannot be read.
     """
     dataset = "train" if is_train else (env_kwargs or {}).get("eval_dataset", "eval_in_distribution")
     games = AlfworldGames.read(alf_config_path, dataset, **options)

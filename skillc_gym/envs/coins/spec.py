@@ -1,7 +1,5 @@
 """What the suite knows of the coin collector."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

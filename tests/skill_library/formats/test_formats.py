@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError, load_library
+from skill_library import Skill, SkillFileError
 from skill_library.formats import (
     assign_types,
     read_agent_skills,
@@ -20,6 +19,7 @@ from skill_library.formats import (
     to_sections,
     write_library,
 )
+from skill_library.skill import MAX_CHARACTERS
 
 LINE = (
     st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, exclude_characters="\x7f\x85"), min_size=1)
@@ -36,24 +36,6 @@ def libraries(draw):
     text = st.lists(LINE, min_size=1, max_size=4).map("\n".join)
     kinds = st.just(("*",)) | st.lists(TYPE, min_size=1, max_size=2, unique=True).map(tuple)
     return [Skill(name, draw(LINE), draw(kinds), draw(text)) for name in names]
-
-
-def by_name(skills):
-    return sorted(skills, key=lambda skill: skill.name)
-
-
-@settings(max_examples=50)
-@given(skills=libraries())
-def test_a_library_survives_its_own_form(skills, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("skills") / "own"
-    skills = [replace(skill, minimal=skill.text.split("\n")[0] * (i % 2)) for i, skill in enumerate(skills)]
-    assert by_name(load_library(write_library(skills, folder)).skills) == by_name(skills)
-    assert by_name(read_agent_skills(folder)) == by_name(skills)
-    for file in folder.glob("*/SKILL.md"):
-        name = file.parent.name
-        assert f'name: "{name}"' in file.read_text(encoding="utf-8")
-        assert name == name.lower()
-        assert len(name) <= 64
 
 
 BANK = {
@@ -149,7 +131,7 @@ def test_what_sections_cannot_tell_is_refused():
             to_sections([skill])
 
 
-def agent_skill(folder: Path, front: str, body: str = "Do it.") -> Path:
+def agent_skill(folder: Path, front: str = "name: a\ndescription: d", body: str = "Do it.") -> Path:
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}\n", encoding="utf-8")
     return folder
@@ -169,27 +151,17 @@ def test_the_ecosystems_skills_are_read(tmp_path):
     assert more.text == "Do it.\n\n## references/a.txt\n\nA\n\n## references/b.md\n\nB"
 
 
-def test_task_types_are_kept_in_the_metadata(tmp_path):
-    agent_skill(tmp_path / "a", 'name: a\ndescription: d\nmetadata: {task_types: "heat, cool", library_name: A B}')
-    (skill,) = read_agent_skills(tmp_path)
-    assert (skill.name, skill.task_types) == ("A B", ("heat", "cool"))
-
-
-@pytest.mark.parametrize("nothing", ["null", "~", ""])
-def test_nulls_in_the_metadata_are_left_out(tmp_path, nothing):
-    metadata = f"  task_types: {nothing}\n  library_name: {nothing}"
-    agent_skill(tmp_path / "a", f"name: a\ndescription: d\nmetadata:\n{metadata}")
-    (skill,) = read_agent_skills(tmp_path)
-    assert (skill.name, skill.task_types) == ("a", ("*",))
-
-
 @pytest.mark.parametrize(
-    ("front", "body"), [("name: a", "x"), ("name: a\ndescription: d", "  "), ("name: a\ndescription: [d]", "x")]
+    ("metadata", "name", "types"),
+    [
+        ('{task_types: "heat, cool", library_name: A B}', "A B", ("heat", "cool")),
+        *((f"{{task_types: {nothing}, library_name: {nothing}}}", "a", ("*",)) for nothing in ("null", "~", "")),
+    ],
 )
-def test_broken_skills_are_refused_by_file(tmp_path, front, body):
-    agent_skill(tmp_path / "a", front, body)
-    with pytest.raises(SkillFileError, match=r"SKILL\.md"):
-        read_agent_skills(tmp_path)
+def test_types_and_name_are_kept_in_the_metadata(tmp_path, metadata, name, types):
+    agent_skill(tmp_path / "a", f"name: a\ndescription: d\nmetadata: {metadata}")
+    (skill,) = read_agent_skills(tmp_path)
+    assert (skill.name, skill.task_types) == (name, types)
 
 
 @pytest.mark.parametrize(
@@ -245,3 +217,69 @@ def test_types_are_renamed():
     assert assign_types(skills, {"heat": ("*",)})[2].is_general
     with pytest.raises(SkillFileError, match=r"heat=TYPE"):
         assign_types(skills, {"cool": ("x",)})
+
+
+# Of strangers: what would take quadratic time is refused or read at once.
+
+
+def test_a_line_of_blanks_is_read_at_once():
+    text = f"### a ###\ntext\n### b{' ' * 200_000}x\n###{' ' * 200_000}\n"
+    (skill,) = read_sections(text)
+    assert skill.text.startswith("text\n### b")
+
+
+@pytest.mark.parametrize("head", ["### a b ###", "###  a b\t### ", "### a b   ###\t"])
+def test_heads_are_read_as_they_were(head):
+    (skill,) = read_sections(f"{head}\ntext\n")
+    assert (skill.name, skill.task_types) == ("a_b", ("a b",))
+    (other,) = read_sections("### a ### b ###\ntext")
+    assert other.task_types == ("a ### b",)
+
+
+def test_more_skills_than_a_library_has_are_refused():
+    with pytest.raises(SkillFileError, match="at most 1,000"):
+        read_sections("### a ###\nx\n" * 50_000)
+    entries = [{"skill_id": "a", "principle": "p"}] * 50_000
+    with pytest.raises(SkillFileError, match="at most 1,000"):
+        read_bank({"general_skills": entries})
+    with pytest.raises(SkillFileError, match="at most 1,000"):
+        read_bank({"task_specific_skills": {"heat": entries}})
+
+
+def test_a_text_like_half_a_mistake_is_written_at_once():
+    skill = Skill("a", "d", ("*",), "Mistake: " + "\nWhy: x" * 100_000)
+    assert to_bank([skill])["common_mistakes"] == []
+    assert to_sections([skill])
+
+
+def test_a_linked_skill_may_not_lie_outside_what_is_read(tmp_path):
+    secret, root = agent_skill(tmp_path / "secret"), agent_skill(tmp_path / "skills" / "own").parent
+    (root / "within").symlink_to(root / "own")
+    assert len(read_agent_skills(root)) == 2
+    (root / "linked").symlink_to(secret)
+    with pytest.raises(SkillFileError, match="link that leads out"):
+        read_agent_skills(root)
+
+
+def test_linked_references_may_not_lie_outside_what_is_read(tmp_path):
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key.txt").write_text("secret")
+    skill = agent_skill(tmp_path / "skills" / "own")
+    (skill / "references").symlink_to(tmp_path / "secrets")
+    for root in (skill, skill.parent):
+        with pytest.raises(SkillFileError, match=r"key\.txt is a link that leads out"):
+            read_agent_skills(root, references=True)
+
+
+def test_more_text_than_a_library_has_is_refused(tmp_path):
+    quarter = MAX_CHARACTERS // 4 + 1
+    with pytest.raises(SkillFileError, match="4,194,304 characters"):
+        read_bank({"general_skills": [{"skill_id": f"a{n}", "principle": "p" * quarter} for n in range(4)]})
+    with pytest.raises(SkillFileError, match="4,194,304 characters"):
+        read_sections(f"### a ###\n{'x' * MAX_CHARACTERS}x\n")
+    references = agent_skill(tmp_path / "a") / "references"
+    references.mkdir()
+    for number in range(17):
+        (references / f"{number}.md").write_text("r" * 250_000)
+    with pytest.raises(SkillFileError, match="4,194,304 characters"):
+        read_agent_skills(tmp_path, references=True)

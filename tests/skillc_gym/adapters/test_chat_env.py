@@ -9,11 +9,10 @@ from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted import MAKE, check_record, expert_command, expert_reply
-from toy_env import ToyEnv, write_skills
+from toy_env import write_skills
 
 import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
-from skillc_gym.adapters.chat_env import tasks_of
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, SkillFileError, UnknownNameError
 
@@ -91,15 +90,6 @@ def test_a_cut_episode_is_truncated_and_over():
     assert not env.record()["truncated"]
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "error"),
-    [({"task_id": "nowhere"}, UnknownNameError), ({"condition": 2}, ConfigError), ({"seed": -1}, ConfigError)],
-)
-def test_bad_requests_are_refused(kwargs, error):
-    with pytest.raises(error):
-        MAKE().reset(**kwargs)
-
-
 @pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}, {"seed": 1.5}, {"group_id": "a"}])
 def test_a_reset_that_is_refused_leaves_the_episode_under_way(wrong):
     env = MAKE()
@@ -130,12 +120,6 @@ def test_replies_are_read_as_the_wording_says():
     assert env.numbers() == {"condition": 0.0, "won": 0.0, "terminated": 0.0, "truncated": 0.0, "steps": 1.0}
 
 
-def test_tasks_are_listed_by_an_environment_that_is_closed_again(monkeypatch):
-    closed = []
-    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.task_ids))
-    assert [tasks_of(MAKE)] == closed
-
-
 def test_resets_without_a_seed_follow_from_the_seed_before():
     def starts(env, seed):
         env.reset(seed=seed)
@@ -153,18 +137,12 @@ def test_the_window_form_is_refused():
         ChatEnv("alfworld", data="generated", chat=ChatFormat.default().with_form("window:2"))
 
 
-def test_an_environment_without_library_has_no_switch():
-    import gymnasium
-
-    gymnasium.register(id="skillc-tests/Adapted-v0", entry_point=ToyEnv, max_episode_steps=5)
-    try:
-        env = ChatEnv("skillc-tests/Adapted-v0")
-        env.reset(seed=1)
-        assert env.record()["condition"] == 0
-        with pytest.raises(ConfigError):
-            env.reset(seed=1, condition=1)
-    finally:
-        del gymnasium.registry["skillc-tests/Adapted-v0"]
+def test_an_environment_without_library_has_no_switch(toy_id):
+    env = ChatEnv(toy_id)
+    env.reset(seed=1)
+    assert env.record()["condition"] == 0
+    with pytest.raises(ConfigError):
+        env.reset(seed=1, condition=1)
 
 
 @given(st.integers(1, 6), st.data(), st.integers(0, 2**40))

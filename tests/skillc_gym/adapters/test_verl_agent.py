@@ -1,7 +1,5 @@
 """verl-agent: habits of the vectors, draws, prompts read from a checkout, and the managers of real forks over them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -6,8 +6,6 @@ The shop's server is the checkout's; the search engine (Java) and the tagger (sp
 stood in for.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json
@@ -22,21 +20,8 @@ from skillc_gym.envs.webshop.goals import open_goals
 
 SITE = "agent_system/environments/env_package/webshop/webshop"
 NOT_ASKED = (
-    *(
-        "gym",
-        "pyserini",
-        "spacy",
-        "thefuzz",
-        "flask",
-        "cleantext",
-        "selenium",
-        "bs4",
-        "rich",
-        "torch",
-        "tqdm",
-        "rank_bm25",
-    ),
-    "web_agent_site.envs.web_agent_site_env",
+    *("gym", "pyserini", "spacy", "thefuzz", "flask", "cleantext", "selenium", "bs4", "rich", "torch", "tqdm"),
+    *("rank_bm25", "web_agent_site.envs.web_agent_site_env"),
 )
 
 

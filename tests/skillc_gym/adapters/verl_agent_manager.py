@@ -7,8 +7,6 @@ compared with those of our wrappers, for every member at every step. What the ch
 installed, is stood in for by empty modules: the manager plays without it.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import json

@@ -1,16 +1,20 @@
-"""The curriculum: gate, allocation, retirement, K(t), state."""
+"""The curriculum: gate, allocation, retirement, K(t), state; and the wrapper that follows it."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toy_env import TYPES as TOYS
+from toy_env import ToyEnv
 
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_gym.wrappers import SkillCurriculum, SkillInjection
 
 TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")
 rates = st.floats(0.0, 1.0)
@@ -18,7 +22,7 @@ validation = st.fixed_dictionaries({k: st.tuples(rates, rates) for k in TYPES})
 
 
 def at_gap(gap: float, **options: object) -> InternalizationCurriculum:
-    return InternalizationCurriculum(["heat"], initial_gap=gap, **options)  # type: ignore[arg-type]
+    return InternalizationCurriculum(["heat"], initial_gap=gap, **options)
 
 
 def feed(curriculum: InternalizationCurriculum, gaps: dict[str, float], step: int) -> tuple[Retirement, ...]:
@@ -27,19 +31,19 @@ def feed(curriculum: InternalizationCurriculum, gaps: dict[str, float], step: in
     return curriculum.update(with_, without, step)
 
 
-def validate(curriculum: InternalizationCurriculum, rates: dict[str, tuple[float, float]], step: int) -> None:
+def validate(curriculum: InternalizationCurriculum, rates: dict[str, tuple[float, float]], step: int):
     curriculum.update({k: w for k, (w, _) in rates.items()}, {k: wo for k, (_, wo) in rates.items()}, step)
 
 
 @pytest.mark.parametrize(
     ("threshold", "n_plus"), [(0.022, 2), (0.055, 3), (0.090, 4), (0.132, 5), (0.188, 6), (0.285, 7)]
 )
-def test_n_plus_rises_at_the_published_thresholds(threshold: float, n_plus: int) -> None:
+def test_n_plus_rises_at_the_published_thresholds(threshold: float, n_plus: int):
     assert at_gap(threshold - 0.001).n_plus("heat", 8) == n_plus - 1
     assert at_gap(threshold + 0.001).n_plus("heat", 8) == n_plus
 
 
-def test_gate_and_shares_at_known_gaps() -> None:
+def test_gate_and_shares_at_known_gaps():
     closed = at_gap(0.0)
     assert (closed.gate("heat"), closed.rho_with("heat"), closed.n_plus("heat", 8)) == (0.5, 0.1, 1)
     wide = at_gap(1.0)
@@ -54,20 +58,18 @@ def test_gate_and_shares_at_known_gaps() -> None:
 
 
 @given(gap=st.floats(-1, 1), temperature=st.floats(1e-6, 10))
-def test_the_gate_never_overflows(gap: float, temperature: float) -> None:
+def test_the_gate_never_overflows(gap: float, temperature: float):
     assert 0.0 <= at_gap(gap, temperature=temperature).gate("heat") <= 1.0
 
 
 @given(gaps=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), group_size=st.integers(2, 64))
-def test_n_plus_grows_with_the_gap_and_leaves_room_for_both_branches(
-    gaps: tuple[float, float], group_size: int
-) -> None:
+def test_n_plus_grows_with_the_gap_and_leaves_room_for_both_branches(gaps, group_size):
     low, high = (at_gap(g).n_plus("heat", group_size) for g in sorted(gaps))
     assert 1 <= low <= high <= group_size - 1
 
 
 @given(observed=st.lists(st.floats(-1, 1), min_size=1, max_size=12))
-def test_the_smoothed_gap_is_the_exponential_average(observed: list[float]) -> None:
+def test_the_smoothed_gap_is_the_exponential_average(observed: list[float]):
     curriculum = InternalizationCurriculum(["heat"], retire_by=())
     for gap in observed:
         feed(curriculum, {"heat": gap}, 10)
@@ -76,7 +78,7 @@ def test_the_smoothed_gap_is_the_exponential_average(observed: list[float]) -> N
     assert curriculum.gap("heat") == pytest.approx(closed_form, abs=1e-12)
 
 
-def test_retirement_by_gap_and_by_budget_is_recorded() -> None:
+def test_retirement_by_gap_and_by_budget_is_recorded():
     curriculum = InternalizationCurriculum(TYPES)
     gaps = {"pick": -0.1, "look": 0.2, "clean": 0.2, "heat": 0.9, "cool": 0.2, "pick2": 0.1}
     assert feed(curriculum, gaps, 10) == (Retirement("pick", 10, "gap", curriculum.gap("pick")),)
@@ -90,7 +92,7 @@ def test_retirement_by_gap_and_by_budget_is_recorded() -> None:
     assert len(curriculum.retirements) == 6
 
 
-def test_a_retired_type_sees_no_skill_and_no_correction_but_keeps_its_gap() -> None:
+def test_a_retired_type_sees_no_skill_and_no_correction_but_keeps_its_gap():
     curriculum = InternalizationCurriculum(["heat", "cool"])
     feed(curriculum, {"heat": -0.5, "cool": 0.5}, 10)
     assert not curriculum.is_active("heat")
@@ -101,7 +103,7 @@ def test_a_retired_type_sees_no_skill_and_no_correction_but_keeps_its_gap() -> N
     assert not curriculum.is_active("heat")
 
 
-def test_a_validation_before_training_moves_the_gap_and_retires_nobody() -> None:
+def test_a_validation_before_training_moves_the_gap_and_retires_nobody():
     curriculum = InternalizationCurriculum(TYPES, capacity=(1,))
     assert feed(curriculum, dict.fromkeys(TYPES, -1.0), 0) == ()
     assert curriculum.active == TYPES
@@ -110,31 +112,21 @@ def test_a_validation_before_training_moves_the_gap_and_retires_nobody() -> None
     assert feed(level, {"heat": 0.0}, 10) == (), "a gap of exactly the threshold stays"
 
 
-def test_capacity_in_thirds() -> None:
+def test_capacity_in_thirds():
     curriculum = InternalizationCurriculum(TYPES, total_steps=180)
     assert [curriculum.capacity_at(s) for s in (0, 59, 60, 119, 120, 180, 500)] == [6, 6, 3, 3, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("capacity", "types", "scaled"),
-    [
-        ((6, 3, 0), 6, (6, 3, 0)),
-        ((6, 3, 0), 1, (1, 1, 0)),
-        ((1,), 1, (1,)),
-        ((4, 2, 0), 2, (2, 1, 0)),
-        ((0,), 3, (0,)),
-    ],
+    [((6, 3, 0), 6, (6, 3, 0)), ((6, 3, 0), 1, (1, 1, 0)), ((1,), 1, (1,)), ((4, 2, 0), 2, (2, 1, 0)), ((0,), 3, (0,))],
 )
-def test_capacity_scales_with_the_number_of_types(
-    capacity: tuple[int, ...], types: int, scaled: tuple[int, ...]
-) -> None:
+def test_capacity_scales_with_the_number_of_types(capacity, types, scaled):
     assert scale_capacity(capacity, types) == scaled
 
 
 @given(history=st.lists(validation, min_size=1, max_size=20), total_steps=st.integers(1, 250))
-def test_the_active_set_only_shrinks_and_respects_the_budget(
-    history: list[dict[str, tuple[float, float]]], total_steps: int
-) -> None:
+def test_the_active_set_only_shrinks_and_respects_the_budget(history, total_steps):
     curriculum = InternalizationCurriculum(TYPES, total_steps=total_steps)
     before = set(curriculum.active)
     for i, rates in enumerate(history, start=1):
@@ -145,7 +137,7 @@ def test_the_active_set_only_shrinks_and_respects_the_budget(
         before = set(curriculum.active)
 
 
-def test_min_validations_shield_from_the_gap_but_not_from_the_budget() -> None:
+def test_min_validations_shield_from_the_gap_but_not_from_the_budget():
     curriculum = InternalizationCurriculum(["heat", "cool"], min_validations=3, capacity=(2, 1), total_steps=100)
     losing = {"heat": -0.5, "cool": -0.6}
     assert feed(curriculum, losing, 10) == ()
@@ -153,7 +145,7 @@ def test_min_validations_shield_from_the_gap_but_not_from_the_budget() -> None:
     assert [(r.task_type, r.reason) for r in feed(curriculum, losing, 70)] == [("heat", "gap")]
 
 
-def test_the_margin_asks_for_significance() -> None:
+def test_the_margin_asks_for_significance():
     noisy, sure = (InternalizationCurriculum(["heat"], margin=1.645) for _ in range(2))
     noisy.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.15})
     sure.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.01})
@@ -162,7 +154,7 @@ def test_the_margin_asks_for_significance() -> None:
         noisy.update({"heat": 0.4}, {"heat": 0.5}, 20)
 
 
-def test_repeating_a_frozen_panel_makes_its_gap_no_surer() -> None:
+def test_repeating_a_frozen_panel_makes_its_gap_no_surer():
     curriculum = InternalizationCurriculum(["heat"], margin=2.0, retire_by=("gap",))
     for step in range(10, 400, 10):
         curriculum.update({"heat": 0.4}, {"heat": 0.5}, step, standard_error={"heat": 0.06})
@@ -172,7 +164,7 @@ def test_repeating_a_frozen_panel_makes_its_gap_no_surer() -> None:
     assert curriculum.active == ()
 
 
-def test_no_pruning_and_fixed_options() -> None:
+def test_no_pruning_and_fixed_options():
     curriculum = InternalizationCurriculum(TYPES, retire_by=(), gate=0.5, rho=0.25)
     feed(curriculum, dict.fromkeys(TYPES, -1.0), 180)
     assert curriculum.active == TYPES
@@ -183,11 +175,9 @@ def test_no_pruning_and_fixed_options() -> None:
 
 
 @given(history=st.lists(validation, min_size=2, max_size=10), cut=st.integers(0, 10))
-def test_a_restored_curriculum_goes_on_with_the_identical_trace(
-    history: list[dict[str, tuple[float, float]]], cut: int
-) -> None:
-    first = InternalizationCurriculum(TYPES, total_steps=100)
-    second = InternalizationCurriculum(TYPES, total_steps=100)
+def test_a_restored_curriculum_goes_on_with_the_identical_trace(history, cut):
+    first = InternalizationCurriculum(TYPES, total_steps=100, rho=0.5, min_validations=2, capacity=(4, 1))
+    second = InternalizationCurriculum(TYPES, **json.loads(json.dumps(first.config)))
     for i, rates in enumerate(history):
         if i == cut:
             second.load_state_dict(json.loads(json.dumps(first.state_dict())))
@@ -197,13 +187,7 @@ def test_a_restored_curriculum_goes_on_with_the_identical_trace(
             assert second.state_dict() == first.state_dict()
 
 
-def test_the_configuration_rebuilds_the_curriculum() -> None:
-    curriculum = InternalizationCurriculum(TYPES, rho=0.5, min_validations=2, capacity=(4, 1))
-    rebuilt = InternalizationCurriculum(TYPES, **json.loads(json.dumps(curriculum.config)))
-    assert rebuilt.state_dict() == curriculum.state_dict()
-
-
-def test_states_of_another_curriculum_are_refused() -> None:
+def test_states_of_another_curriculum_are_refused():
     state = InternalizationCurriculum(TYPES).state_dict()
     with pytest.raises(CheckpointError, match="task_types"):
         InternalizationCurriculum(TYPES[:3]).load_state_dict(state)
@@ -233,12 +217,12 @@ def test_states_of_another_curriculum_are_refused() -> None:
         {"lam": None},
     ],
 )
-def test_options_out_of_range_are_named(options: dict[str, object]) -> None:
+def test_options_out_of_range_are_named(options: dict[str, object]):
     with pytest.raises(ConfigError, match=next(iter(options))):
-        InternalizationCurriculum(TYPES, **options)  # type: ignore[arg-type]
+        InternalizationCurriculum(TYPES, **options)
 
 
-def test_bad_input_is_named() -> None:
+def test_bad_input_is_named():
     curriculum = InternalizationCurriculum(["heat", "cool"])
     with pytest.raises(UnknownNameError, match="heat"):
         curriculum.gap("heet")
@@ -253,3 +237,66 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(UnknownNameError, match="budget"):
         InternalizationCurriculum(["heat"], retire_by=("bugdet",))
     assert curriculum.gap("heat") == 0.0
+
+
+class Fixed:
+    task_types = TOYS
+    active = ("fetch", "open")
+
+    def rho_with(self, kind):
+        return {"fetch": 0.8, "open": 0.25}[kind]
+
+
+def stack(library, curriculum=None):
+    return SkillCurriculum(SkillInjection(ToyEnv(), library, enabled=False), curriculum or Fixed())
+
+
+def episodes(env, count, seed=0):
+    infos = [env.reset(seed=seed)[1]] + [env.reset()[1] for _ in range(count - 1)]
+    return [(info["task_id"], info["task_type"], info["condition"]) for info in infos]
+
+
+def test_types_come_equally_often_and_conditions_at_their_share(toy_library):
+    drawn = episodes(stack(toy_library), 3000)
+    kinds = Counter(kind for _, kind, _ in drawn)
+    assert all(abs(kinds[kind] / 3000 - 1 / 3) < 0.04 for kind in TOYS)
+    share = {kind: sum(c for _, k, c in drawn if k == kind) / kinds[kind] for kind in TOYS}
+    assert abs(share["fetch"] - 0.8) < 0.05
+    assert abs(share["open"] - 0.25) < 0.05
+    assert share["paint"] == 0
+    assert len({task_id for task_id, *_ in drawn}) == 12
+
+
+def test_the_seed_decides_everything_and_episodes_differ(toy_library):
+    one, other = episodes(stack(toy_library), 40, seed=7), episodes(stack(toy_library), 40, seed=7)
+    assert one == other
+    assert one != episodes(stack(toy_library), 40, seed=8)
+    assert one[0] != one[1] or one[1] != one[2]
+    assert len(set(one)) > 10
+
+
+def test_a_curriculum_updated_between_episodes_is_followed(toy_library):
+    curriculum = InternalizationCurriculum(TOYS, total_steps=10, rho=1.0)
+    env = stack(toy_library, curriculum)
+    assert all(condition for *_, condition in episodes(env, 20))
+    curriculum.update(dict.fromkeys(TOYS, 0.0), dict.fromkeys(TOYS, 0.9), step=5)
+    assert curriculum.active == ()
+    assert not any(condition for *_, condition in episodes(env, 20))
+
+
+def test_options_overrule_it_without_shifting_later_draws(toy_library):
+    free, told = stack(toy_library), stack(toy_library)
+    expected = episodes(free, 5)
+    told.reset(seed=0)
+    info = told.reset(options={"task_id": "toy/paint/3", "skill": True})[1]
+    assert (info["task_id"], info["condition"]) == ("toy/paint/3", 1)
+    assert told.reset()[1]["task_id"] == expected[2][0]
+    unnamed = [told.reset(options={"task_id": None})[1]["task_id"] for _ in range(2)]
+    assert unnamed == [task_id for task_id, *_ in expected[3:]]
+
+
+def test_misuse_of_the_wrapper_is_named(toy_library):
+    with pytest.raises(ConfigError, match="put a SkillInjection below"):
+        SkillCurriculum(ToyEnv(), Fixed())
+    with pytest.raises(ConfigError, match="types without a task: fly"):
+        stack(toy_library, InternalizationCurriculum(["open", "fly"]))

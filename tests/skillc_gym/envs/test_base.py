@@ -1,7 +1,5 @@
 """What every environment of named tasks gets from its base: options, actions, snapshots, copies, pickles."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 
@@ -67,8 +65,7 @@ def test_options_are_checked_before_anything_is_drawn(options):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"),
-    [(ALFWorldEnv, "domain_randomization"), *((WebShopEnv, name) for name in WEBSHOP_SWITCHES)],
+    ("kind", "name"), [(ALFWorldEnv, "domain_randomization"), *((WebShopEnv, name) for name in WEBSHOP_SWITCHES)]
 )
 def test_a_text_is_no_switch(kind, name):
     for value in ("no", "False", 2):

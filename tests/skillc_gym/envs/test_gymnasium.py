@@ -1,7 +1,5 @@
 """What Gymnasium's own tools make of the environments: vectors, films, the checker, spaces of other libraries."""
 
-from __future__ import annotations
-
 import sys
 
 import gymnasium

@@ -3,34 +3,39 @@ import json
 import re
 from html.parser import HTMLParser
 
+import atif
 import pytest
 from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_env import ToyEnv
 
-from skillc_gym.episodes import Episode, EpisodeRecorder, Turn, read_jsonl, to_ansi, to_fragment, to_html, write_jsonl
+from skillc_gym.episodes import (
+    Episode,
+    EpisodeRecorder,
+    Turn,
+    read_jsonl,
+    to_ansi,
+    to_atif,
+    to_fragment,
+    to_html,
+    write_jsonl,
+)
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
+from tests.one_episode import EPISODE
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.text(st.characters())  # lone surrogates included
 turns = st.builds(Turn, anything, anything, anything, st.booleans(), st.booleans(), number)
 episodes = st.builds(
     Episode,
-    task_id=anything,
-    task_type=anything,
-    goal=anything,
+    **dict.fromkeys(("task_id", "task_type", "goal", "skill", "skill_sha256", "skill_text"), anything),
+    **dict.fromkeys(("won", "terminated", "truncated"), st.booleans()),
     condition=st.integers(0, 1),
-    skill=anything,
-    skill_sha256=anything,
-    skill_text=anything,
     seed=st.integers(0, 2**31),
     group_id=st.integers(0, 100),
     turns=st.lists(turns, max_size=3).map(tuple),
-    won=st.booleans(),
     task_score=st.floats(0, 1),
-    terminated=st.booleans(),
-    truncated=st.booleans(),
     messages=st.lists(st.fixed_dictionaries({"role": anything, "content": anything}), max_size=2),
     final_observation=anything,
     cut=st.sampled_from(["", "steps", "context"]),
@@ -164,3 +169,28 @@ def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
 def test_any_episode_can_be_shown_and_saved(recorded):
     assert to_html(recorded).encode("utf-8")
     assert all(to_ansi(episode).encode("utf-8") for episode in recorded)
+
+
+def test_played_episodes_are_trajectories_of_atif(played, toy_library):
+    """What is written passes the format's own models, and nothing of an episode is lost."""
+    env = ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library, enabled=False, where="info")))
+    for episode in (played, record(env, [format_reply("wait")])):
+        found = atif.Trajectory.model_validate_json(json.dumps(to_atif(episode, "careless")))
+        system, user, *exchanges = found.steps
+        assert (system.source, user.source, found.agent.model_name) == ("system", "user", "careless")
+        assert [system.message, user.message] == [message["content"] for message in episode.messages]
+        assert [step.message for step in exchanges] == [turn.reply for turn in episode.turns]
+        assert [step.tool_calls[0].arguments["command"] for step in exchanges] == [t.action for t in episode.turns]
+        said = [step.observation.results[0].content for step in exchanges]
+        assert said == [turn.observation for turn in episode.turns[1:]] + [episode.final_observation]
+        assert found.extra["skill_sha256"] == episode.skill_sha256
+        assert (found.extra["won"], found.extra["condition"]) == (episode.won, episode.condition)
+        assert sum(step.extra["reward"] for step in exchanges) == found.extra["episode_return"]
+
+
+@pytest.mark.parametrize("turns", [(), EPISODE.turns])
+def test_a_trajectory_without_a_chat_begins_with_what_was_seen(turns):
+    episode = dataclasses.replace(EPISODE, messages=[], turns=turns, final_observation="You see a mug.")
+    found = atif.Trajectory.model_validate(to_atif(episode))
+    assert (found.steps[0].source, found.steps[0].message) == ("user", "You see a mug.")
+    assert found.final_metrics.total_steps == len(found.steps) == 1 + len(turns)

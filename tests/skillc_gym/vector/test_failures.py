@@ -1,8 +1,9 @@
-"""Members that raise: a reset starts all groups or none, and a step keeps what the other members got."""
+"""Members that raise (a reset starts all groups or none, a step keeps what the others got), or that step at once."""
 
 from __future__ import annotations
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -111,3 +112,24 @@ def test_several_failures_are_counted_and_survive_a_pickle(groups):
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
     assert {type(error) for error in again.raised.values()} == {InvalidActionError}
+
+
+class Meeting(ToyEnv):
+    """Every step waits until another member steps, too."""
+
+    concurrent_steps = 2
+    barrier = threading.Barrier(2, timeout=20)
+
+    def step(self, action):
+        self.barrier.wait()
+        return super().step(action)
+
+
+def test_members_step_at_once():
+    groups, alone = PairedVectorEnv(Meeting, 2, 2), PairedVectorEnv(ToyEnv, 2, 2)
+    for vector in (groups, alone):
+        vector.reset(seed=0)
+    action = groups.member_info(0)["admissible_commands"][0]
+    met, plain = groups.step([action] * 4), alone.step([action] * 4)
+    assert met[0] == plain[0]
+    assert (met[1] == plain[1]).all()

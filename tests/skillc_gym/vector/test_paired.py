@@ -204,19 +204,17 @@ def test_a_group_that_has_finished_starts_again_with_autoreset(toy_library):
     assert groups.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.NEXT_STEP
 
 
-def test_environments_by_id_and_by_example(toy_library):
-    gymnasium.register(id="SkillcTest/Paired-v0", entry_point="toy_env:ToyEnv", max_episode_steps=3)
-    by_id = PairedVectorEnv("SkillcTest/Paired-v0", 1, 2, library=toy_library, per_type=2)
+def test_environments_by_id_and_by_example(toy_id, toy_library):
+    by_id = PairedVectorEnv(toy_id, 1, 2, library=toy_library, per_type=2)
     assert len(by_id.envs[0].unwrapped.task_ids) == 6
     by_id.reset(seed=0)
-    for _ in range(3):
+    for _ in range(9):
         truncations = by_id.step(["wait", "wait"])[3]
     assert truncations.all()
-    example = SkillInjection(gymnasium.make("SkillcTest/Paired-v0", per_type=3), toy_library)
+    example = SkillInjection(gymnasium.make(toy_id, per_type=3), toy_library)
     by_example = PairedVectorEnv(example, 1, 2)
     assert len(by_example.envs[1].unwrapped.task_ids) == 9
     assert by_example.reset(seed=0)[1]["condition"].tolist() == [1, 0]
-    del gymnasium.registry["SkillcTest/Paired-v0"]
     with pytest.raises(ConfigError, match="pass a function"):
         PairedVectorEnv(ToyEnv(), 1, 2)
     for sizes in ((0, 2), (2, 0), (1.5, 2)):

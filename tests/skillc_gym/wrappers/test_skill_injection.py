@@ -3,7 +3,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from toy_env import TYPES, ToyEnv, write_skills
 
-from skill_library import Skill, SkillFileError, SkillText, load_library
+from skill_library import SkillFileError, SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.wrappers import SkillInjection
 
@@ -116,8 +116,7 @@ def test_misuse_is_named(toy, toy_library):
 
 
 def a_text(words="Look twice."):
-    skill = Skill("memory", "Of this run.", ("open",), words)
-    return SkillText(skill.name, skill.text)
+    return SkillText("memory", words)
 
 
 def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
@@ -137,11 +136,9 @@ def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
         SkillInjection(ToyEnv(), toy_library).reset(seed=0, options={"skill_text": a_text("x" * 10_000)})
 
 
-def test_it_is_rebuilt_from_its_json(toy_library):
-    gymnasium.register(id="SkillcTest/Toy-v0", entry_point="toy_env:ToyEnv", max_episode_steps=5)
-    env = SkillInjection(gymnasium.make("SkillcTest/Toy-v0"), toy_library, enabled=False, where="info")
+def test_it_is_rebuilt_from_its_json(toy_id, toy_library):
+    env = SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False, where="info")
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert isinstance(again, SkillInjection)
     assert (again.enabled, again.where) == (False, "info")
     assert play(again) == play(env)
-    del gymnasium.registry["SkillcTest/Toy-v0"]

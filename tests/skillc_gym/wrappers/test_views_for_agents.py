@@ -152,12 +152,7 @@ def test_type_statistics_count_finished_episodes_by_type_and_condition():
 
 @pytest.mark.parametrize(
     "wrap",
-    [
-        lambda env: TextHistory(env, length=3),
-        lambda env: PlanShaping(env, gamma=0.9),
-        TypeStatistics,
-        DiscreteCommands,
-    ],
+    [lambda env: TextHistory(env, length=3), lambda env: PlanShaping(env, gamma=0.9), TypeStatistics, DiscreteCommands],
 )
 def test_a_stack_can_be_made_again_from_its_spec(wrap):
     env = wrap(pick_env())

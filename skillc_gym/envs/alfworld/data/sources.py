@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from skill_library.files import read_bounded
+from skill_library import read_bounded
 from skillc_gym.envs.alfworld.data.archives import archive_files
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import InvalidGameError, MissingDataError, unknown_name

@@ -88,7 +88,11 @@ class WebShopBrowserEnv(TextTaskEnv):
         timeout: float = 30.0,
         **shop: Any,
     ) -> None:
-        _check_names(observation_mode, render_mode, transport)
+        if observation_mode not in OBSERVATION_MODES:
+            raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
+        require_render_mode(render_mode, self.metadata)
+        if transport not in TRANSPORTS:
+            raise unknown_name("transport", transport, TRANSPORTS)
         # Its episode is the site's, which moves it about; here it is asked about tasks and rules only.
         self.core = WebShopEnv(**shop, observation_mode="url")
         self._site: ShopSite = local_site(self.core) if url is None else RemoteSite(url, ShopFront(self.core))
@@ -302,14 +306,6 @@ class WebShopBrowserEnv(TextTaskEnv):
 
         self._ask(take)
         return taken[-1]
-
-
-def _check_names(observation_mode: str, render_mode: str | None, transport: str) -> None:
-    if observation_mode not in OBSERVATION_MODES:
-        raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
-    require_render_mode(render_mode, WebShopBrowserEnv.metadata)
-    if transport not in TRANSPORTS:
-        raise unknown_name("transport", transport, TRANSPORTS)
 
 
 def _size(viewport: tuple[int, int]) -> tuple[int, int]:

@@ -101,22 +101,10 @@ class Replay:
 
     def moment(self, step: int, ticket: str) -> dict[str, Any]:
         """What a template needs to show the page after so many actions; after the last one the episode stands still."""
-        episode, place = self.episode, min(step, len(self.episode.turns))
-        turn = episode.turns[place] if place < len(episode.turns) else None
-        return {
-            "condition": "with skill" if episode.condition else "without skill",
-            "on": bool(episode.condition),
-            "skill": episode.skill,
-            "skill_text": episode.skill_text,
-            "score": episode.task_score,
-            "steps": len(episode.turns),
-            "place": place,
-            "ticket": ticket,
-            "address": self.addresses[place],
-            "action": "" if turn is None else turn.action,
-            "reply": "" if turn is None or turn.reply == turn.action else turn.reply,
-            "possible": turn is None or turn.action_valid,
-        }
+        place = min(step, len(self.episode.turns))
+        turn = self.episode.turns[place] if place < len(self.episode.turns) else None
+        shown = {"condition": "with skill" if self.episode.condition else "without skill", "turn": turn}
+        return {**shown, "episode": self.episode, "place": place, "ticket": ticket, "address": self.addresses[place]}
 
 
 def replay_rows(episodes: Sequence[Episode], front: ShopFront) -> list[list[Replay]]:

@@ -1,7 +1,5 @@
 """One Chromium for all tests of the session, a tab each; tests that need it are skipped where there is none."""
 
-from __future__ import annotations
-
 import pytest
 from hostile_shop import SHOP
 

@@ -1,7 +1,5 @@
 """A small shop with products whose texts, options and ids are what a page must not take for its own."""
 
-from __future__ import annotations
-
 from small_shop import SmallShop
 from test_pages import ODD
 

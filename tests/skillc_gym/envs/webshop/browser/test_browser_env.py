@@ -1,7 +1,5 @@
 """The environment in a browser: modes, copies, and what happens when something dies."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy

@@ -1,7 +1,5 @@
 """A browser asked directly: scripts, promises, addresses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Upstream's own browser agent in our shop: the routes that it opens, the text that it reads, and its class itself."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

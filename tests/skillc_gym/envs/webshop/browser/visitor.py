@@ -1,10 +1,10 @@
 """A visitor of the site without a browser: reads pages and sends their forms as a browser would."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from urllib.parse import urlencode, urljoin, urlsplit
+
+from page_reader import Reader
 
 
 class Visitor:
@@ -43,6 +43,13 @@ class Visitor:
             return self.post(("task", str(task)), to="/episodes")
         self.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **{"content-type": "application/json"})
         return self.get(json.loads(self.page)["address"])
+
+    def buy(self, task, *, person=False):
+        """Opens an episode and buys the first product that a search finds."""
+        self.begin(task, person=person)
+        self.post(("search_query", "alderon rug"))
+        self.get(Reader(self.page).links[0])
+        return self.post(("click", "buy now"))
 
     @property
     def ticket(self):
