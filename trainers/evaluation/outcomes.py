@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,16 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
-_ARM = ("won", "score", "steps", "cut", "well_formed", "admissible", "prompt_tokens", "completion_tokens")
+
+def _count(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+_ARM: Mapping[str, Callable[[Any], Any]] = {
+    **{"won": bool, "score": float, "steps": int, "cut": str, "well_formed": _count, "admissible": _count},
+    **{"prompt_tokens": _count, "completion_tokens": _count},
+}
+"""Figures of an episode in a file, and how each is read."""
 
 
 @dataclass(frozen=True)
@@ -66,18 +75,9 @@ class PairedOutcome:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
-        """Reads an outcome back; what older versions did not write has its default, else a KeyError."""
+        """Reads an outcome back; what older versions did not write has its default, else a KeyError or TypeError."""
         with_, without = (
-            ArmOutcome(
-                won=bool(values[f"won_{arm}"]),
-                score=float(values[f"score_{arm}"]),
-                steps=int(values[f"steps_{arm}"]),
-                cut=str(values.get(f"cut_{arm}", "")),
-                well_formed=_count(values.get(f"well_formed_{arm}")),
-                admissible=_count(values.get(f"admissible_{arm}")),
-                prompt_tokens=_count(values.get(f"prompt_tokens_{arm}")),
-                completion_tokens=_count(values.get(f"completion_tokens_{arm}")),
-            )
+            ArmOutcome(**{name: read(values[key]) for name, read in _ARM.items() if (key := f"{name}_{arm}") in values})
             for arm in ("with", "without")
         )
         best = values.get("best_score")
@@ -89,10 +89,6 @@ class PairedOutcome:
             int(values.get("attempt", 0)),
             None if best is None else float(best),
         )
-
-
-def _count(value: Any) -> int | None:
-    return None if value is None else int(value)
 
 
 @dataclass(frozen=True)

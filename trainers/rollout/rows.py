@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from skill_library import SkillLibrary
 from skillc_gym.chat import ChatFormat, Message, assistant, system
@@ -15,22 +15,6 @@ from skillc_gym.errors import ConfigError
 from trainers.base import TokenRow
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
-
-
-class RowBuilder(Protocol):
-    """Follows one episode and turns it into rows."""
-
-    def prompt(self) -> list[int]:
-        """The tokens that the next reply continues."""
-
-    def reply(self, generation: Generation) -> None:
-        """Takes in the model's reply to that prompt."""
-
-    def observe(self, info: Mapping[str, Any]) -> None:
-        """Takes in what the environment answered: ``info["new_messages"]`` of the prompt wrapper."""
-
-    def rows(self) -> list[TokenRow]:
-        """The finished rows."""
 
 
 def own_tokens(generation: Generation) -> list[int]:
@@ -136,6 +120,10 @@ class RowsWithoutThoughts(WindowRows):
     def observe(self, info: Mapping[str, Any]) -> None:
         """Renders the next turn's prompt."""
         self._show([*self._messages, *info["new_messages"]])
+
+
+RowBuilder = ConversationRows | WindowRows
+"""Follows one episode, prompt by reply, and turns it into rows."""
 
 
 class Prompts:

@@ -11,7 +11,7 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading, precision
+from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -126,7 +126,7 @@ def test_only_a_processor_that_loses_by_it_is_warned(
 ) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra 'train'")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(precision, "bfloat16_slowdown", lambda: factor)
+    monkeypatch.setattr(loading, "bfloat16_slowdown", lambda: factor)
     said = bfloat16_warning(asked)
     assert bool(said) == warned
     if said:
