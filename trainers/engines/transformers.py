@@ -143,7 +143,7 @@ class TransformersEngine:
         return batch, members, self._prefill([batch.prompts[each[0]] for each in members])
 
     def _begun(self, requests: Sequence[Request]) -> Batch:
-        batch = Batch.of(requests)
+        batch = Batch(requests)
         # Padding and drafts may stand behind it, where a model with a table of positions has none.
         self._end = int((batch.lengths + batch.budgets).max()) - 1
         return batch

@@ -6,7 +6,7 @@ A row holds the tokens as they were generated, and which of them are the model's
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from skill_library import SkillLibrary
@@ -27,23 +27,16 @@ def choices_of(generation: Generation) -> tuple[tuple[int, ...], ...]:
     return tuple(each for each in generation.allowed if len(each) > 1)
 
 
-@dataclass
 class ConversationRows:
     """One growing row per episode; past turns are never tokenised again."""
 
-    chat: ChatTokens
-    opening: Sequence[Message]
-    _prompt: list[int] = field(init=False)
-    _completion: list[int] = field(default_factory=list)
-    _mask: list[int] = field(default_factory=list)
-    _allowed: list[tuple[int, ...]] = field(default_factory=list)
-    _logprobs: list[float] = field(default_factory=list)
-    _pending: list[int] = field(default_factory=list)
-    _last: list[int] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._prompt = self.chat.prompt(self.opening)
+    def __init__(self, chat: ChatTokens, opening: Sequence[Message]) -> None:
+        self.chat, self.opening = chat, opening
+        self._prompt = chat.prompt(opening)
+        self._completion, self._mask, self._lengths = list[int](), list[int](), list[int]()
+        self._logprobs, self._allowed = list[float](), list[tuple[int, ...]]()
+        # What the environment has said since the last reply, and that reply.
+        self._pending, self._last = list[int](), list[int]()
 
     def prompt(self) -> list[int]:
         """The whole conversation so far."""
@@ -72,18 +65,13 @@ class ConversationRows:
         return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs, lengths, shown, allowed=allowed)]
 
 
-@dataclass
 class WindowRows:
     """A row per turn: each prompt is rendered afresh with the last few turns only."""
 
-    chat: ChatTokens
-    opening: Sequence[Message]
-    _prompt: list[int] = field(init=False)
-    _messages: Sequence[Message] = field(init=False)
-    _rows: list[TokenRow] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._show(self.opening)
+    def __init__(self, chat: ChatTokens, opening: Sequence[Message]) -> None:
+        self.chat = chat
+        self._rows = list[TokenRow]()
+        self._show(opening)
 
     def prompt(self) -> list[int]:
         """The current turn's prompt."""

@@ -19,7 +19,6 @@ from trainers.engines import Generation, Request, Sampling
 from trainers.engines.registry import TrainerModel, check_engine, engine_spec
 from trainers.engines.scoring import ScoringEngine, ScoringOptions, TokenTree
 from trainers.engines.types import ChoosingEngine
-from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.policies import possible_commands
 
 EOS = 1
@@ -113,12 +112,3 @@ def test_a_tree_holds_every_reply(replies: Replies) -> None:
 def test_the_goal_stands_for_words_of_ones_own() -> None:
     info = {"goal": "find a \\1 red mug", "admissible_commands": ["search[<query>]", "click[b]", "click[b]"]}
     assert possible_commands(info) == ["search[find a \\1 red mug]", "click[b]"]
-
-
-def test_an_evaluation_by_scores_acts_possibly_in_every_turn(toy_folder: Path) -> None:
-    config = toy_config(toy_folder, engine="scoring", max_reply_tokens=8, env_options={"turns": 3})
-    report = evaluate_policy(config, per_type=1)
-    turns = [turn for episode in report.paired.episodes for turn in episode.turns]
-    assert turns
-    assert all(turn.action_valid for turn in turns)
-    assert turns[0].reply.startswith("<action>")

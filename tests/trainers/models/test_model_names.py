@@ -35,18 +35,7 @@ def test_names_of_the_hub_and_folders_are_told_apart(here: Path, name: str, of_t
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "nowhere",
-        "../a/b",
-        "~/model",
-        "runs/missing",
-        "a/b/c",
-        "a\\b",
-        "",
-        "a/b\n",
-        "https://host/a",
-    ],
+    "name", ["nowhere", "../a/b", "~/model", "runs/missing", "a/b/c", "a\\b", "", "a/b\n", "https://host/a"]
 )
 def test_missing_folders_are_no_hub_names(here: Path, name: str) -> None:
     assert not is_hub_name(name)
