@@ -10,16 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError
 from tests.trainers.engines.test_scoring import EOS, requests
 from tests.trainers.engines.test_transformers import shapes_of_passes
 from tests.trainers.toys import next_batches, start_learner, toy_config
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.choosing import ChoosingOptions, TrieEngine
-from trainers.engines.registry import engine_spec
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
-from trainers.engines.types import ChoosingEngine
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.rows import choices_of, own_tokens
 from trainers.training import run
@@ -113,15 +111,8 @@ def test_words_without_choices_are_generated_below(tiny_model: Any) -> None:
 
 def test_options_say_how_commands_are_given(tiny_model: Any) -> None:
     engine = TrieEngine(TransformersEngine(tiny_model, [EOS]), ChoosingOptions(reply="go: {command}", never=["help"]))
-    assert isinstance(engine, ChoosingEngine)
     assert engine.worded(["help", "look"]) == ["go: look"]
     assert engine.worded(["help"]) == ["go: help"]
-    with pytest.raises(ConfigError, match="must hold"):
-        ChoosingOptions(reply="go")
-    with pytest.raises(ConfigError, match="list of commands"):
-        ChoosingOptions(never="help")
-    with pytest.raises(UnknownNameError, match="never"):
-        engine_spec("choosing").read_options({"nevr": []})
 
 
 # Training ------------------------------------------------------------------------------------------------------------

@@ -105,6 +105,11 @@ def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error:
         *(("transformers", {"draft_tokens": value}, ConfigError) for value in (-1, 1.5, True, "3")),
         ("openai", {"retries": -1}, ConfigError),
         ("openai", {"draft_tokens": 3}, UnknownNameError),
+        *((name, {"reply": "go"}, ConfigError) for name in ("choosing", "scoring")),
+        ("choosing", {"nevr": []}, UnknownNameError),
+        ("choosing", {"never": "help"}, ConfigError),
+        ("scoring", {"normalize": "sum"}, UnknownNameError),
+        ("scoring", {"normalise": "some"}, UnknownNameError),
     ],
 )
 def test_options_that_an_engine_cannot_read_are_refused(name: str, options: Any, error: type[Exception]) -> None:

@@ -20,7 +20,6 @@ from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
 from trainers.engines import Generation, Request, Sampling
-from trainers.engines.random import derive_seed
 from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
@@ -240,11 +239,6 @@ def test_replies_that_make_no_sense_cost_a_turn_and_nothing_else(toy_folder: Pat
 def test_bad_limits_are_refused(toy_folder: Path) -> None:
     with pytest.raises(ConfigError, match="must exceed max_reply_tokens"):
         play(toy_folder, max_context=4)
-
-
-def test_seeds_differ_by_every_number_and_their_order() -> None:
-    seeds = {derive_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
-    assert len(seeds) == 64
 
 
 def trajectory(*rows: TokenRow) -> Trajectory:
