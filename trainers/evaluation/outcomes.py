@@ -78,18 +78,20 @@ class PairedOutcome:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
         """Reads an outcome back; what older versions did not write has its default, else a KeyError or TypeError."""
-        arms = []
-        for arm in ARMS:
-            found = {name: values[f"{name}_{arm}"] for name in _FIGURES if f"{name}_{arm}" in values}
-            arms.append(ArmOutcome(**{name: _FIGURES[name](value) for name, value in found.items()}))
         best = values.get("best_score")
         return cls(
             str(values["task_id"]),
             str(values["task_type"]),
-            *arms,
+            _arm(values, "with"),
+            _arm(values, "without"),
             int(values.get("attempt", 0)),
             None if best is None else float(best),
         )
+
+
+def _arm(values: Mapping[str, Any], arm: str) -> ArmOutcome:
+    found = {name: values[f"{name}_{arm}"] for name in _FIGURES if f"{name}_{arm}" in values}
+    return ArmOutcome(**{name: _FIGURES[name](value) for name, value in found.items()})
 
 
 @dataclass(frozen=True)
