@@ -157,19 +157,10 @@ class TextPolicy(Policy):
 
 
 class ServerChat:
-    """Gives one reply to each chat, at temperature 0, "" to one too long; the journal keeps them, if there is one."""
+    """Gives a reply of at most 512 tokens to each chat, at temperature 0, "" to one too long; a journal keeps them."""
 
-    def __init__(
-        self,
-        engine: TextEngine,
-        *,
-        seed: int,
-        max_tokens: int = 512,
-        max_parallel: int = 32,
-        journal: Journal | None = None,
-    ) -> None:
-        self._engine, self._seed, self._max_tokens = engine, seed, max_tokens
-        self._max_parallel, self._journal = max_parallel, journal
+    def __init__(self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None) -> None:
+        self._engine, self._seed, self._max_parallel, self._journal = engine, seed, max_parallel, journal
         self.asked = 0
         """Questions so far."""
         self.usage = Usage()
@@ -197,7 +188,7 @@ class ServerChat:
         entry: Any = None if self._journal is None else self._journal.entries.get(key)
         if entry is None:
             seed = derive_seed(self._seed, number) % 2**31
-            request = TextRequest(list(chat), seed, self._max_tokens, 0.0)
+            request = TextRequest(list(chat), seed, max_tokens=512, temperature=0.0)
             said = await _reply(self._engine, request) or TextReply("")
             entry = {
                 "reply": said.text,
