@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError, ServerError
 from skillc_lab.cli.main import main
-from tests.openai_server import Fault, Handler, openai_server
+from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
 from tests.trainers.scripted_engine import ScriptedEngine
@@ -37,10 +36,10 @@ CONFIG = TrainConfig(
 QUICK = {"timeout": 0.5, "first_wait": 0.0, "retries": 6}
 
 
-def evaluate(base_url: str, folder: Path, config: TrainConfig = CONFIG, per_type: int = 3, **options: Any) -> None:
+def evaluate(server: Server, folder: Path, **options: Any) -> None:
     folder.mkdir(exist_ok=True)
-    config = config.with_(engine_options={**QUICK, "base_url": base_url, **options})
-    evaluate_policy(config, per_type=per_type, folder=folder).save_all(folder)
+    config = CONFIG.with_(engine_options={**QUICK, "base_url": server.base_url, **options})
+    evaluate_policy(config, per_type=3, folder=folder).save_all(folder)
 
 
 def written(folder: Path) -> tuple[bytes, bytes, bytes]:
@@ -59,7 +58,7 @@ def stalls(handler: Handler, body: Any) -> bool:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("undisturbed")
     with openai_server(expert_reply) as server:
-        evaluate(server.base_url, folder)
+        evaluate(server, folder)
     return folder
 
 
@@ -77,7 +76,7 @@ def test_pairs_are_played_and_counted(undisturbed: Path) -> None:
 def test_a_disturbed_evaluation_equals_an_undisturbed_one(undisturbed: Path, tmp_path: Path, stream: bool) -> None:
     kinds: Mapping[int, Fault] = {2: busy, 5: broken, 7: half_a_stream, 11: stalls}
     with openai_server(expert_reply, lambda number, body: kinds.get(number % 13)) as server:
-        evaluate(server.base_url, tmp_path / "out", stream=stream)
+        evaluate(server, tmp_path / "out", stream=stream)
     assert len(server.requests) > 40
     assert 1 < server.most_at_once <= CONFIG.max_parallel
     assert written(tmp_path / "out") == written(undisturbed)
@@ -88,14 +87,14 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_but_time(undisturbed: Pa
         openai_server(expert_reply, lambda number, body: broken if number > 20 else None) as server,
         pytest.raises(ServerError, match="same command again"),
     ):
-        evaluate(server.base_url, tmp_path, retries=1)
+        evaluate(server, tmp_path, retries=1)
     assert not (tmp_path / "report.json").exists()
     kept = len((tmp_path / "journal.jsonl").read_text().splitlines()) - 1
     assert 0 < kept < 6
     with openai_server(expert_reply) as server:
-        evaluate(server.base_url, tmp_path)
+        evaluate(server, tmp_path)
         asked = len(server.requests)
-        evaluate(server.base_url, tmp_path)
+        evaluate(server, tmp_path)
     assert len(server.requests) == asked  # nothing is asked twice
     assert asked < json.loads((undisturbed / "usage.json").read_text())["all"]["requests"]
     assert written(tmp_path) == written(undisturbed)
@@ -273,53 +272,3 @@ def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
     assert in_words.paired.episodes == in_tokens.paired.episodes
     assert in_words.paired.overall.sr_with > 0
     assert all(arm.tokens for each in in_tokens.paired.outcomes for arm in (each.with_skill, each.without_skill))
-
-
-# A real server, transformers' own, with a tiny random model behind it -------------------------------------------------
-
-
-@pytest.fixture
-def address(toy_folder: Path) -> Iterator[str]:
-    """Where the server is, as soon as it answers."""
-    for package in ("torch", "fastapi", "httpx", "openai", "uvicorn"):
-        pytest.importorskip(package, reason="needs the serve extra, which brings transformers' server")
-    import httpx
-    from transformers.cli.serve import Serve
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    model = str(toy_folder / "model")
-    server = Serve(model, device="cpu", dtype="float32", host="127.0.0.1", port=port, non_blocking=True)
-    for _ in range(300):
-        try:
-            if httpx.get(f"http://127.0.0.1:{port}/health").is_success:
-                break
-        except httpx.TransportError:
-            time.sleep(0.1)
-    yield f"http://127.0.0.1:{port}/v1"
-    server.kill_server()
-
-
-@pytest.mark.slow
-def test_a_real_server_gives_the_same_after_a_stop_and_in_pieces(
-    toy_folder: Path, address: str, tmp_path: Path
-) -> None:
-    coins = {"env": "coins", "split": "test", "task_types": None, "env_options": {}, "max_episode_steps": 3}
-    config = CONFIG.with_(model=str(toy_folder / "model"), max_reply_tokens=6, eval_greedy=True, **coins)
-
-    def evaluated(name: str, **options: Any) -> tuple[bytes, ...]:
-        prices = {"timeout": 120.0, "input_price": 1.0, "output_price": 2.0}
-        evaluate(address, tmp_path / name, config, 1, **{**prices, **options})
-        return written(tmp_path / name)
-
-    undisturbed = evaluated("undisturbed")
-    used = json.loads(undisturbed[2])["all"]
-    assert used["episodes"] == 6
-    assert used["prompt_tokens"] > used["completion_tokens"] > 0
-    assert used["cost"] > 0
-    with pytest.raises(ServerError, match="budget"):
-        evaluated("stopped", token_budget=used["prompt_tokens"] // 2)
-    kept = (tmp_path / "stopped" / "journal.jsonl").read_text().splitlines()
-    assert 1 < len(kept) < 7
-    assert evaluated("stopped") == evaluated("pieces", stream=True) == undisturbed
