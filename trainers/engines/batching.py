@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,40 +17,19 @@ _WASTE_ON_CPU, _WASTE_ELSEWHERE = 48, 1024
 """Most tokens of padding in a group of prompts: more would cost more than another pass does."""
 
 
-@dataclass
 class Batch:
-    """The replies of one call, in the order of its requests (n of them, at most T tokens each)."""
+    """The replies of one call, empty at first, in the order of its requests (n of them, at most T tokens each)."""
 
-    keys: list[Hashable]
-    prompts: list[Ints]
-    seeds: npt.NDArray[np.uint64]
-    streams: npt.NDArray[np.uint64]
-    lengths: Ints
-    budgets: Ints
-    tokens: Ints = field(init=False)
-    logprobs: npt.NDArray[np.float64] = field(init=False)
-    counts: Ints = field(init=False)
-    alive: npt.NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        shape = (len(self.keys), int(self.budgets.max()))
-        self.tokens = np.zeros(shape, dtype=np.int64)
-        self.logprobs = np.zeros(shape)
-        self.counts = np.zeros(len(self.keys), dtype=np.int64)
-        self.alive = np.ones(len(self.keys), dtype=bool)
-
-    @classmethod
-    def of(cls, requests: Sequence[Request]) -> Batch:
-        """Starts a batch with empty replies."""
-        prompts = [np.asarray(request.prompt_ids, dtype=np.int64) for request in requests]
-        return cls(
-            keys=[request.key for request in requests],
-            prompts=prompts,
-            seeds=np.array([request.seed % 2**64 for request in requests], dtype=np.uint64),
-            streams=np.array([request.stream for request in requests], dtype=np.uint64),
-            lengths=np.array([len(prompt) for prompt in prompts]),
-            budgets=np.array([request.max_tokens for request in requests]),
-        )
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self.keys = [request.key for request in requests]
+        self.prompts = [np.asarray(request.prompt_ids, dtype=np.int64) for request in requests]
+        self.seeds = np.array([request.seed % 2**64 for request in requests], dtype=np.uint64)
+        self.streams = np.array([request.stream for request in requests], dtype=np.uint64)
+        self.lengths: Ints = np.array([len(prompt) for prompt in self.prompts])
+        self.budgets: Ints = np.array([request.max_tokens for request in requests])
+        shape = (len(requests), int(self.budgets.max()))
+        self.tokens, self.logprobs = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        self.counts, self.alive = np.zeros(len(requests), dtype=np.int64), np.ones(len(requests), dtype=bool)
 
     @property
     def positions(self) -> Ints:

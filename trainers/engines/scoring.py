@@ -121,24 +121,15 @@ class ScoringEngine(TransformersEngine):
         logprobs = self._nodes([trees[i] for i in order], batch.lengths[order], first)
         place = {int(i): row for row, i in enumerate(order)}
         draws = uniforms(batch.seeds, batch.counters)
+        replies = []
         for i, request in enumerate(requests):
             # The chosen reply's keys and values lie elsewhere than a row's tokens do, and are computed again.
             self._known[request.key].tokens = batch.prompts[i]
-        return [
-            self._choose(choices[i], [logprobs[place[i]][path] for path in trees[i].paths], draws[i : i + 1], sampling)
-            for i in range(len(requests))
-        ]
-
-    def _choose(
-        self,
-        replies: Sequence[Sequence[int]],
-        logprobs: Sequence[npt.NDArray[np.float64]],
-        draws: npt.NDArray[np.float64],
-        sampling: Sampling,
-    ) -> Generation:
-        scores = torch.tensor([[each.mean() if self._mean else each.sum() for each in logprobs]])
-        chosen = int(draw(scores, draws, sampling)[0][0])
-        return Generation(list(replies[chosen]), logprobs[chosen].tolist())
+            own = [logprobs[place[i]][path] for path in trees[i].paths]
+            scores = torch.tensor([[each.mean() if self._mean else each.sum() for each in own]])
+            chosen = int(draw(scores, draws[i : i + 1], sampling)[0][0])
+            replies.append(Generation(list(choices[i][chosen]), own[chosen].tolist()))
+        return replies
 
     def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
         """Log-probability of every node behind its parent, tree by tree; ``first``: the logits behind the prompts."""
@@ -180,22 +171,8 @@ class ScoringEngine(TransformersEngine):
             mask[i][:, own], where[i, own] = seen[i], positions[i]
         index = self._tensor(rows)
         self._cache.aim(index, index[:, None], self._tensor(columns), total)
-        output: Any = self.model(
-            input_ids=self._tensor(ids),
-            position_ids=self._tensor(positions),
-            attention_mask=self._attention(mask, positions[:, :, None] - where[:, None, :]),
-            past_key_values=self._cache,
-            use_cache=True,
-        )
-        logits: torch.Tensor = output.logits
-        return logits.float()
-
-    def _attention(self, mask: npt.NDArray[np.bool_], behind: _Ints) -> Any:
-        full = self._typed(self._tensor(mask[:, None]))
-        if self._window is None:
-            return full
-        near = self._typed(self._tensor((mask & (behind < self._window))[:, None]))
-        return {"full_attention": full, "sliding_attention": near}
+        at = self._tensor(positions)
+        return self._run(ids, at, self._layered(self._tensor(mask[:, None]), at, self._tensor(where[:, None])))
 
 
 def possible_replies(request: Request) -> Sequence[Sequence[int]]:

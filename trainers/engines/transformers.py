@@ -20,6 +20,7 @@ from trainers.engines.types import Generation, Request
 from trainers.models.segments import SEGMENTS, attend_by_segments
 
 _Ints = npt.NDArray[np.int64]
+_Masks = torch.Tensor | dict[str, torch.Tensor]
 
 
 @dataclass
@@ -142,7 +143,7 @@ class TransformersEngine:
         return batch, members, self._prefill([batch.prompts[each[0]] for each in members])
 
     def _begun(self, requests: Sequence[Request]) -> Batch:
-        batch = Batch.of(requests)
+        batch = Batch(requests)
         # Padding and drafts may stand behind it, where a model with a table of positions has none.
         self._end = int((batch.lengths + batch.budgets).max()) - 1
         return batch
@@ -277,27 +278,32 @@ class TransformersEngine:
         self._columns = max(self._columns, columns)
         where = self._tensor(positions)
         self._cache.aim(rows, index[:, None], where, columns)
+        # Token p lies in column p: causal means columns up to the position, whatever rubbish lies behind it.
+        seen = torch.arange(columns, device=self.device)
+        mask = self._layered((seen <= where[:, :, None])[:, None], where, seen)
+        # A number keeps a view, of which a processor's output layer copies all its weights row by row.
+        last = torch.arange(ids.shape[1] - keep, ids.shape[1], device=self.device)
+        # Padding may stand behind the last position that the model has an embedding for.
+        return self._run(ids, where.clamp(max=self._end), mask, logits_to_keep=last)[:, -keep:]
+
+    def _run(self, ids: _Ints, positions: torch.Tensor, mask: _Masks, **options: Any) -> torch.Tensor:
         output: Any = self.model(
             input_ids=self._tensor(ids),
-            # Padding may stand behind the last position that the model has an embedding for.
-            position_ids=where.clamp(max=self._end),
-            attention_mask=self._mask(where, columns),
+            position_ids=positions,
+            attention_mask=mask,
             past_key_values=self._cache,
             use_cache=True,
-            # A number keeps a view, of which a processor's output layer copies all its weights row by row.
-            logits_to_keep=torch.arange(ids.shape[1] - keep, ids.shape[1], device=self.device),
+            **options,
         )
-        logits: torch.Tensor = output.logits[:, -keep:]
+        logits: torch.Tensor = output.logits
         return logits.float()
 
-    def _mask(self, positions: torch.Tensor, columns: int) -> torch.Tensor | dict[str, torch.Tensor]:
-        # Token p lies in column p: causal means columns up to the position, whatever rubbish lies behind it.
-        seen = torch.arange(columns, device=positions.device)
-        full = (seen <= positions[:, :, None])[:, None]
+    def _layered(self, seen: torch.Tensor, positions: torch.Tensor, of_columns: torch.Tensor) -> _Masks:
+        """What each kind of layer sees, by the ``positions`` (n, q) of queries and those of the columns."""
         if self._window is None:
-            return self._typed(full)
-        near = full & (seen > positions[:, :, None] - self._window)[:, None]
-        return {"full_attention": self._typed(full), "sliding_attention": self._typed(near)}
+            return self._typed(seen)
+        near = seen & (of_columns > positions[:, :, None] - self._window)[:, None]
+        return {"full_attention": self._typed(seen), "sliding_attention": self._typed(near)}
 
     def _typed(self, mask: torch.Tensor) -> torch.Tensor:
         if not self._float_mask:

@@ -41,9 +41,7 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialOutcome", "TrialReport"]
-__all__ += ["play_trials"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "policy_player"]
-__all__ += ["PolicyReport", "evaluate_policy", "open_panel"]
+__all__ += ["PolicyPlayer", "PolicyReport", "evaluate_policy", "open_panel", "play_trials", "policy_player"]
 __all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from skillc_gym.episodes import Episode
 from trainers.config import TrainConfig
 from trainers.engines.random import Purpose
+from trainers.evaluation.outcomes import ARMS
 from trainers.evaluation.paired import PairedReport
 from trainers.evaluation.player import PolicyPlayer
 from trainers.rollout.collect import GroupRollouts
@@ -46,10 +47,7 @@ class TrialReport:
 
     def to_json(self) -> dict[str, Any]:
         """Rates with 95 % intervals (Wilson's) and outcomes, as JSON-able values."""
-        arms = {
-            arm: [self._trial(skill, trial) for trial in range(1, self.trials + 1)]
-            for arm, skill in (("with", True), ("without", False))
-        }
+        arms = {arm: [self._trial(skill, trial) for trial in range(1, self.trials + 1)] for arm, skill in ARMS.items()}
         outcomes = [dict(vars(entry)) for entry in self.outcomes]
         return {"trials": self.trials, "n": len(outcomes), **arms, "outcomes": outcomes}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,18 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
-_ARM = ("won", "score", "steps", "cut", "well_formed", "admissible", "prompt_tokens", "completion_tokens")
+
+def _count(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+ARMS: Mapping[str, bool] = {"with": True, "without": False}
+"""Names of the conditions in reports, and whether the skill is shown."""
+_FIGURES: Mapping[str, Callable[[Any], Any]] = {
+    **{"won": bool, "score": float, "steps": int, "cut": str, "well_formed": _count, "admissible": _count},
+    **{"prompt_tokens": _count, "completion_tokens": _count},
+}
+"""Figures of an episode in a file, and how each is read."""
 
 
 @dataclass(frozen=True)
@@ -61,38 +72,26 @@ class PairedOutcome:
     def to_json(self) -> dict[str, Any]:
         """JSON-able values; each figure of an episode as ``<figure>_with`` and ``<figure>_without``."""
         names = {"task_id": self.task_id, "task_type": self.task_type}
-        arms = {f"{name}_{arm}": getattr(self.arm(arm == "with"), name) for name in _ARM for arm in ("with", "without")}
+        arms = {f"{name}_{arm}": getattr(self.arm(skill), name) for name in _FIGURES for arm, skill in ARMS.items()}
         return {**names, **arms, "attempt": self.attempt, "best_score": self.best_score}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
-        """Reads an outcome back; what older versions did not write has its default, else a KeyError."""
-        with_, without = (
-            ArmOutcome(
-                won=bool(values[f"won_{arm}"]),
-                score=float(values[f"score_{arm}"]),
-                steps=int(values[f"steps_{arm}"]),
-                cut=str(values.get(f"cut_{arm}", "")),
-                well_formed=_count(values.get(f"well_formed_{arm}")),
-                admissible=_count(values.get(f"admissible_{arm}")),
-                prompt_tokens=_count(values.get(f"prompt_tokens_{arm}")),
-                completion_tokens=_count(values.get(f"completion_tokens_{arm}")),
-            )
-            for arm in ("with", "without")
-        )
+        """Reads an outcome back; what older versions did not write has its default, else a KeyError or TypeError."""
         best = values.get("best_score")
         return cls(
             str(values["task_id"]),
             str(values["task_type"]),
-            with_,
-            without,
+            _arm(values, "with"),
+            _arm(values, "without"),
             int(values.get("attempt", 0)),
             None if best is None else float(best),
         )
 
 
-def _count(value: Any) -> int | None:
-    return None if value is None else int(value)
+def _arm(values: Mapping[str, Any], arm: str) -> ArmOutcome:
+    found = {name: values[f"{name}_{arm}"] for name in _FIGURES if f"{name}_{arm}" in values}
+    return ArmOutcome(**{name: _FIGURES[name](value) for name, value in found.items()})
 
 
 @dataclass(frozen=True)
@@ -194,10 +193,10 @@ def pass_at_k(successes: int, n: int, k: int) -> float:
 
 def pass_rates(outcomes: Iterable[PairedOutcome], attempts: int) -> dict[str, dict[str, Any]]:
     """pass@k by k (as text, as JSON has it) = 1, 2, 4, ... and all: means over tasks with 95 % bootstrap intervals."""
-    wins: dict[str, Counter[str]] = {"with": Counter(), "without": Counter()}
+    wins: dict[str, Counter[str]] = {arm: Counter() for arm in ARMS}
     for outcome in outcomes:
-        for arm, counts in wins.items():
-            counts[outcome.task_id] += outcome.arm(arm == "with").won
+        for arm, skill in ARMS.items():
+            wins[arm][outcome.task_id] += outcome.arm(skill).won
     ks = [*(2**i for i in range(attempts.bit_length()) if 2**i < attempts), attempts]
     return {
         str(k): {
@@ -234,7 +233,7 @@ def _means(outcomes: Sequence[PairedOutcome]) -> dict[str, Any]:
     for outcome in outcomes:
         by_task.setdefault(outcome.task_id, []).append(outcome)
     scores = {
-        arm: [fmean(outcome.arm(arm == "with").score for outcome in found) for found in by_task.values()]
-        for arm in ("with", "without")
+        arm: [fmean(outcome.arm(skill).score for outcome in found) for found in by_task.values()]
+        for arm, skill in ARMS.items()
     }
     return {"tasks": len(by_task), **{arm: _mean("mean", own) if own else None for arm, own in scores.items()}}

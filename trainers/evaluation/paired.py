@@ -15,7 +15,7 @@ from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import panel_hash
 from trainers.base import Sampling, Trajectory
-from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
+from trainers.evaluation.outcomes import ARMS, ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
 from trainers.rollout.collect import GroupRollouts, SharedRollouts
 from trainers.stats import Interval, paired_difference
 from trainers.tracking.files import write_json
@@ -71,13 +71,12 @@ class PairedReport:
 
     def cuts(self, cut: str = "context") -> dict[str, int]:
         """How many episodes with and without the skill were cut for a reason ("context" or "steps")."""
-        arms = {"with": True, "without": False}
-        return {name: sum(each.arm(skill).cut == cut for each in self.outcomes) for name, skill in arms.items()}
+        return {arm: sum(each.arm(skill).cut == cut for each in self.outcomes) for arm, skill in ARMS.items()}
 
     def actions(self) -> dict[str, dict[str, float | None]]:
         """Shares of turns that were ``well_formed`` and ``admissible``, by condition; None where nobody counted."""
-        names, arms = ("well_formed", "admissible"), {"with": True, "without": False}
-        return {arm: {name: self._share(name, skill=skill) for name in names} for arm, skill in arms.items()}
+        names = ("well_formed", "admissible")
+        return {arm: {name: self._share(name, skill=skill) for name in names} for arm, skill in ARMS.items()}
 
     def _share(self, name: str, *, skill: bool) -> float | None:
         arms = [outcome.arm(skill) for outcome in self.outcomes]

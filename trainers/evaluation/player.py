@@ -18,10 +18,10 @@ from trainers.memory import MemoryTools, SkillMemory, skill_selectors
 from trainers.memory.banked import BankOptions
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
-from trainers.rollout.chats import EngineChat, ServerChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.opening import graded_library, make_chat, make_rollouts, token_policy
-from trainers.rollout.text_policy import Journal, TextPolicy
+from trainers.rollout.policies import EngineChat
+from trainers.rollout.text_policy import Journal, ServerChat, TextPolicy
 from trainers.tracking.files import read_object, write_json
 
 Wrappers = Sequence[Callable[[Any], Any]]

@@ -9,7 +9,7 @@ from typing import Any
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.envs.registry import short_type
 from trainers.evaluation.agents import TrialReport
-from trainers.evaluation.outcomes import PairedCounts, graded, mean_scores, pass_rates
+from trainers.evaluation.outcomes import ARMS, PairedCounts, graded, mean_scores, pass_rates
 from trainers.evaluation.paired import PairedReport
 from trainers.recipes.method import Method
 
@@ -51,7 +51,7 @@ def _line(name: str, counts: PairedCounts) -> str:
 def _actions(report: PairedReport) -> Iterator[str]:
     found = report.actions()
     for name, title in (("well_formed", "well-formed"), ("admissible", "admissible")):
-        shares = [found[arm][name] for arm in ("with", "without")]
+        shares = [found[arm][name] for arm in ARMS]
         cells = [f"{'--':>5}" if share is None else f"{100 * share:5.1f}" for share in shares]
         yield f"{title:<15}  {cells[0]:<18}  {cells[1]}"
 
@@ -72,7 +72,7 @@ def _further(report: PairedReport) -> Iterator[str]:
 
 
 def _pair(name: str, n: int, found: Mapping[str, Any], key: str) -> str:
-    arms = [found[arm] for arm in ("with", "without")]
+    arms = [found[arm] for arm in ARMS]
     cells = [_cell(arm[key], arm["interval"]) if arm else f"{'--':^18}" for arm in arms]
     return f"{name:<10}{n:>5}  " + "  ".join(cells)
 
@@ -111,8 +111,7 @@ def _mean_scores(report: PairedReport) -> dict[str, float]:
     if not graded(report.outcomes):
         return {}
     return {
-        f"score_{arm}": fmean(outcome.arm(arm == "with").score for outcome in report.outcomes)
-        for arm in ("with", "without")
+        f"score_{arm}": fmean(outcome.arm(skill).score for outcome in report.outcomes) for arm, skill in ARMS.items()
     }
 
 

@@ -23,10 +23,9 @@ from trainers.memory import Memory, MemoryTools, skill_selectors
 from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.chats import EngineChat
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.opening import TaskSplit
-from trainers.rollout.policies import TokenPolicy
+from trainers.rollout.policies import EngineChat, TokenPolicy
 from trainers.rollout.rows import Prompts
 from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress

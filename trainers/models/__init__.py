@@ -9,6 +9,9 @@ from skillc_gym.lazy import lazy_exports
 if TYPE_CHECKING:
     from trainers.models.loading import (
         BACKENDS,
+        bfloat16_slowdown,
+        bfloat16_warning,
+        cast,
         check_model,
         context_limit,
         hub_access,
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
         within_model,
         without_bars,
     )
-    from trainers.models.precision import bfloat16_slowdown, bfloat16_warning, cast
     from trainers.models.pretrained import extract_adapters, get_model
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -9,8 +9,7 @@ from skillc_gym.lazy import lazy_exports
 if TYPE_CHECKING:
     from trainers.engines.random import derive_seed
     from trainers.rollout.batches import TrainingRow
-    from trainers.rollout.chat_encoder import ChatEncoder
-    from trainers.rollout.chat_tokens import ChatTokens
+    from trainers.rollout.chat_tokens import ChatEncoder, ChatTokens
     from trainers.rollout.collect import GroupRollouts
     from trainers.rollout.opening import (
         chat_format,

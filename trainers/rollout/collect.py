@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -18,43 +19,34 @@ from trainers.rollout.policies import Policy
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class GroupRollouts:
-    """Plays groups of episodes that share a task, some members with the skill and some without.
+    """Plays groups of episodes that share a task, some members with the skill and some without."""
 
-    Args:
-        env_id: A registered environment whose infos follow the suite's contract.
-        policy: Answers.
-        chat_format: How observations become messages.
-        library: Skill library, by name or path; None where no skill is ever injected.
-        skill_grade: How much of a skill is shown: "full", "minimal" or "none".
-        env_kwargs: Arguments of the environment.
-        max_parallel: Most episodes at once; more groups are played in turn, with the same result.
-        require_think: Whether a reply without thoughts is ill-formed.
-        wrappers: Put around every environment, inside the reading of replies; for reward shaping, for instance.
-    """
-
-    def __init__(
-        self,
-        env_id: str,
-        policy: Policy,
-        *,
-        chat_format: ChatFormat,
-        library: str | None,
-        skill_grade: str,
-        env_kwargs: Mapping[str, Any],
-        max_parallel: int,
-        require_think: bool,
-        wrappers: Sequence[Callable[[Any], Any]],
-    ) -> None:
-        self.env_id, self.policy, self.chat_format = env_id, policy, chat_format
-        self.library, self.skill_grade = library, skill_grade
-        self.env_kwargs, self.wrappers = env_kwargs, wrappers
-        self.max_parallel, self.require_think = max_parallel, require_think
-        self.on_progress: Callable[[int, int], object] | None = None
-        """Told how many episodes of a collection are done, and how many there are."""
-        self.choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
-        """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
-        self._envs: dict[int, PairedVectorEnv] = {}
+    env_id: str
+    """A registered environment whose infos follow the suite's contract."""
+    policy: Policy
+    """Answers."""
+    _: KW_ONLY
+    chat_format: ChatFormat
+    """How observations become messages."""
+    library: str | None
+    """Skill library, by name or path; None where no skill is ever injected."""
+    skill_grade: str
+    """How much of a skill is shown: "full", "minimal" or "none"."""
+    env_kwargs: Mapping[str, Any]
+    """Arguments of the environment."""
+    max_parallel: int
+    """Most episodes at once; more groups are played in turn, with the same result."""
+    require_think: bool
+    """Whether a reply without thoughts is ill-formed."""
+    wrappers: Sequence[Callable[[Any], Any]]
+    """Put around every environment, inside the reading of replies; for reward shaping, for instance."""
+    on_progress: Callable[[int, int], object] | None = None
+    """Told how many episodes of a collection are done, and how many there are."""
+    choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
+    """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
+    _envs: dict[int, PairedVectorEnv] = field(default_factory=dict, init=False)
 
     def collect(
         self,

@@ -144,7 +144,8 @@ class RolloutLoop:
         for member, _ in spoken:
             self._finish(member)
         requests += self._fill()
-        self._tell()
+        if self._told is not None:
+            self._told(sum(map(len, self._played.values())), self.plan.episodes)
         return requests
 
     def _record(self, member: _Member, text: str, results: tuple[Any, ...]) -> None:
@@ -237,7 +238,3 @@ class RolloutLoop:
             )
             for place, index in enumerate(indices)
         ]
-
-    def _tell(self) -> None:
-        if self._told is not None:
-            self._told(sum(map(len, self._played.values())), self.plan.episodes)

@@ -1,4 +1,4 @@
-"""Who answers in a rollout: what the loop asks of a policy, and engines of tokens as one."""
+"""Who answers in a rollout: what the loop asks of a policy; engines of tokens as one, and as a writer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, TokenRow, Usage
+from trainers.engines.random import derive_seed
 from trainers.engines.types import ChoosingEngine, Engine, Generation, Request, StreamingEngine, stream
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import ConversationRows, RowBuilder, RowsWithoutThoughts, WindowRows
@@ -164,3 +165,44 @@ def possible_commands(info: Mapping[str, Any]) -> list[str]:
     goal = str(info.get("goal", ""))
     listed = info.get("admissible_commands") or ()
     return list(dict.fromkeys(_FREE.sub(lambda _: goal, command) for command in listed))
+
+
+class EngineChat:
+    """Gives one reply to each chat, greedily, "" where none fits; ``fresh`` weights are taken in before each batch."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        chat: ChatTokens,
+        *,
+        seed: int,
+        max_tokens: int = 512,
+        max_context: int | None = None,
+        fresh: bool = False,
+    ) -> None:
+        self._engine, self._chat, self._seed, self._fresh = engine, chat, seed, fresh
+        self._max_tokens, self._max_context = max_tokens, max_context
+        self.asked = self.tokens_generated = 0
+        """Questions, and tokens of all replies, so far."""
+
+    def __call__(self, chats: Sequence[Sequence[Message]]) -> list[str]:
+        """Asks all questions in one batch."""
+        asked = [self._request(number, chat) for number, chat in enumerate(chats, self.asked)]
+        self.asked += len(asked)
+        requests = [request for request in asked if request.max_tokens > 0]
+        self._take_in()
+        replies = self._engine.generate(requests, Sampling(greedy=True)) if requests else []
+        self._engine.release([request.key for request in requests])
+        self._take_in()
+        self.tokens_generated += sum(len(reply.token_ids) for reply in replies)
+        said = {request.key: reply.token_ids for request, reply in zip(requests, replies, strict=True)}
+        return [self._chat.reply_text(said[request.key]) if request.key in said else "" for request in asked]
+
+    def _take_in(self) -> None:
+        if self._fresh:
+            self._engine.reset()
+
+    def _request(self, number: int, chat: Sequence[Message]) -> Request:
+        prompt = self._chat.prompt(list(chat))
+        room = self._max_tokens if self._max_context is None else self._max_context - len(prompt)
+        return Request(("writer", number), prompt, derive_seed(self._seed, number), min(self._max_tokens, room))

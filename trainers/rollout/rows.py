@@ -6,8 +6,8 @@ A row holds the tokens as they were generated, and which of them are the model's
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 from skill_library import SkillLibrary
 from skillc_gym.chat import ChatFormat, Message, assistant, system
@@ -15,22 +15,6 @@ from skillc_gym.errors import ConfigError
 from trainers.base import TokenRow
 from trainers.engines.types import Generation
 from trainers.rollout.chat_tokens import ChatTokens, without_thoughts
-
-
-class RowBuilder(Protocol):
-    """Follows one episode and turns it into rows."""
-
-    def prompt(self) -> list[int]:
-        """The tokens that the next reply continues."""
-
-    def reply(self, generation: Generation) -> None:
-        """Takes in the model's reply to that prompt."""
-
-    def observe(self, info: Mapping[str, Any]) -> None:
-        """Takes in what the environment answered: ``info["new_messages"]`` of the prompt wrapper."""
-
-    def rows(self) -> list[TokenRow]:
-        """The finished rows."""
 
 
 def own_tokens(generation: Generation) -> list[int]:
@@ -43,23 +27,16 @@ def choices_of(generation: Generation) -> tuple[tuple[int, ...], ...]:
     return tuple(each for each in generation.allowed if len(each) > 1)
 
 
-@dataclass
 class ConversationRows:
     """One growing row per episode; past turns are never tokenised again."""
 
-    chat: ChatTokens
-    opening: Sequence[Message]
-    _prompt: list[int] = field(init=False)
-    _completion: list[int] = field(default_factory=list)
-    _mask: list[int] = field(default_factory=list)
-    _allowed: list[tuple[int, ...]] = field(default_factory=list)
-    _logprobs: list[float] = field(default_factory=list)
-    _pending: list[int] = field(default_factory=list)
-    _last: list[int] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._prompt = self.chat.prompt(self.opening)
+    def __init__(self, chat: ChatTokens, opening: Sequence[Message]) -> None:
+        self.chat, self.opening = chat, opening
+        self._prompt = chat.prompt(opening)
+        self._completion, self._mask, self._lengths = list[int](), list[int](), list[int]()
+        self._logprobs, self._allowed = list[float](), list[tuple[int, ...]]()
+        # What the environment has said since the last reply, and that reply.
+        self._pending, self._last = list[int](), list[int]()
 
     def prompt(self) -> list[int]:
         """The whole conversation so far."""
@@ -88,18 +65,13 @@ class ConversationRows:
         return [TokenRow(self._prompt, self._completion, self._mask, self._logprobs, lengths, shown, allowed=allowed)]
 
 
-@dataclass
 class WindowRows:
     """A row per turn: each prompt is rendered afresh with the last few turns only."""
 
-    chat: ChatTokens
-    opening: Sequence[Message]
-    _prompt: list[int] = field(init=False)
-    _messages: Sequence[Message] = field(init=False)
-    _rows: list[TokenRow] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._show(self.opening)
+    def __init__(self, chat: ChatTokens, opening: Sequence[Message]) -> None:
+        self.chat = chat
+        self._rows = list[TokenRow]()
+        self._show(opening)
 
     def prompt(self) -> list[int]:
         """The current turn's prompt."""
@@ -136,6 +108,10 @@ class RowsWithoutThoughts(WindowRows):
     def observe(self, info: Mapping[str, Any]) -> None:
         """Renders the next turn's prompt."""
         self._show([*self._messages, *info["new_messages"]])
+
+
+RowBuilder = ConversationRows | WindowRows
+"""Follows one episode, prompt by reply, and turns it into rows."""
 
 
 class Prompts:

@@ -1,4 +1,4 @@
-"""Whoever answers in words as a policy: a server's model, or a function of the user's own; and what it has played."""
+"""Whoever answers in words as a policy and as a writer: a server's model, or a function; and what it has said."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -123,27 +124,16 @@ class TextPolicy(Policy):
 
     def play(self, first: Callable[[], Sequence[_ChatRequest]], answer: Answer, sampling: Sampling) -> None:
         """Asks for all replies at once, in a notebook's event loop too; a ServerError leaves what is finished."""
-        wait_for(self._play(first, answer))
+        _wait_for(self._play(first, answer))
 
     async def _play(self, first: Callable[[], Sequence[_ChatRequest]], answer: Answer) -> None:
         async def ask(request: _ChatRequest) -> None:
-            for following in answer([(request, await self._reply(request.chat))]):
+            for following in answer([(request, await _reply(self.engine, request.chat))]):
                 chats.create_task(ask(following))
 
-        try:
-            async with asyncio.TaskGroup() as chats:
-                for request in first():
-                    chats.create_task(ask(request))
-        except BaseExceptionGroup as group:
-            raise first_error(group) from group
-        finally:
-            await self.engine.aclose()
-
-    async def _reply(self, chat: TextRequest) -> TextReply | None:
-        try:
-            return await self.engine.reply(chat)
-        except ContextFullError:
-            return None
+        async with _side_by_side(self.engine) as chats:
+            for request in first():
+                chats.create_task(ask(request))
 
     def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
         """Looks into the journal."""
@@ -166,7 +156,72 @@ class TextPolicy(Policy):
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
+class ServerChat:
+    """Gives a reply of at most 512 tokens to each chat, at temperature 0, "" to one too long; a journal keeps them."""
+
+    def __init__(self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None) -> None:
+        self._engine, self._seed, self._max_parallel, self._journal = engine, seed, max_parallel, journal
+        self.asked = 0
+        """Questions so far."""
+        self.usage = Usage()
+        """What the replies used, those found in the journal included."""
+
+    def __call__(self, chats: Sequence[Sequence[Message]]) -> list[str]:
+        """Asks all questions at once."""
+        numbers = range(self.asked, self.asked + len(chats))
+        self.asked += len(chats)
+        return _wait_for(self._ask(list(zip(numbers, chats, strict=True)))) if chats else []
+
+    async def _ask(self, questions: Sequence[tuple[int, Sequence[Message]]]) -> list[str]:
+        places = asyncio.Semaphore(self._max_parallel)
+
+        async def ask(number: int, chat: Sequence[Message]) -> str:
+            async with places:
+                return await self._recorded(number, chat)
+
+        async with _side_by_side(self._engine) as tasks:
+            asked = [tasks.create_task(ask(number, chat)) for number, chat in questions]
+        return [task.result() for task in asked]
+
+    async def _recorded(self, number: int, chat: Sequence[Message]) -> str:
+        key = hashlib.sha256(json.dumps(["writer", self._seed, number, list(chat)]).encode()).hexdigest()
+        entry: Any = None if self._journal is None else self._journal.entries.get(key)
+        if entry is None:
+            seed = derive_seed(self._seed, number) % 2**31
+            request = TextRequest(list(chat), seed, max_tokens=512, temperature=0.0)
+            said = await _reply(self._engine, request) or TextReply("")
+            entry = {
+                "reply": said.text,
+                "prompt_tokens": said.prompt_tokens,
+                "completion_tokens": said.completion_tokens,
+            }
+            if self._journal is not None:
+                self._journal.add(key, entry)
+        self.usage.count(entry["prompt_tokens"], entry["completion_tokens"])
+        return str(entry["reply"])
+
+
+async def _reply(engine: TextEngine, request: TextRequest) -> TextReply | None:
+    """The engine's reply; None to a chat that is too long."""
+    try:
+        return await engine.reply(request)
+    except ContextFullError:
+        return None
+
+
+@asynccontextmanager
+async def _side_by_side(engine: TextEngine) -> AsyncIterator[asyncio.TaskGroup]:
+    """Tasks that ask an engine at once: the first error of any is raised as it is, and connections are closed."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            yield tasks
+    except BaseExceptionGroup as group:
+        raise _first_error(group) from group
+    finally:
+        await engine.aclose()
+
+
+def _wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Runs to the end, in a thread of its own where an event loop runs already, as in a notebook."""
     try:
         asyncio.get_running_loop()
@@ -176,7 +231,6 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, work).result()
 
 
-def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first of the errors that tasks side by side have raised."""
+def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     error = group.exceptions[0]
-    return first_error(error) if isinstance(error, BaseExceptionGroup) else error
+    return _first_error(error) if isinstance(error, BaseExceptionGroup) else error

@@ -14,7 +14,7 @@ from tests.trainers.scripted_engine import ScriptedEngine
 from trainers import train
 from trainers.config import TrainConfig
 from trainers.engines import Engine
-from trainers.engines.registry import ENGINES, CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
+from trainers.engines.registry import CheckpointModel, EngineSpec, TrainerModel, check_engine, engine_spec
 
 
 @pytest.fixture
@@ -27,12 +27,6 @@ def own_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     )
     monkeypatch.setitem(sys.modules, "own_engine", module)
     return module
-
-
-@pytest.mark.parametrize("name", [name for name in ENGINES if name != "vllm"])
-def test_the_packages_engines_are_found(name: str) -> None:
-    pytest.importorskip("torch", reason="needs the train extra")
-    assert isinstance(engine_spec(name), EngineSpec)
 
 
 @pytest.mark.parametrize("name", ["openai", "scoring"])
@@ -111,6 +105,11 @@ def test_wrong_names_say_what_is_wrong(own_module: ModuleType, name: str, error:
         *(("transformers", {"draft_tokens": value}, ConfigError) for value in (-1, 1.5, True, "3")),
         ("openai", {"retries": -1}, ConfigError),
         ("openai", {"draft_tokens": 3}, UnknownNameError),
+        *((name, {"reply": "go"}, ConfigError) for name in ("choosing", "scoring")),
+        ("choosing", {"nevr": []}, UnknownNameError),
+        ("choosing", {"never": "help"}, ConfigError),
+        ("scoring", {"normalize": "sum"}, UnknownNameError),
+        ("scoring", {"normalise": "some"}, UnknownNameError),
     ],
 )
 def test_options_that_an_engine_cannot_read_are_refused(name: str, options: Any, error: type[Exception]) -> None:

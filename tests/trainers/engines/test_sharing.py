@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.trainers.conftest import make_model
-from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse
+from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse, shapes_of_passes
 from trainers.engines import Request, Sampling
 from trainers.engines.batching import Batch
 from trainers.engines.drafts import Drafts
@@ -38,19 +39,6 @@ def play(engine: Any, *, turns: int = 4, temperature: float = 0.2, release: bool
     return said
 
 
-def counted(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Tokens of every forward pass of a model from now on."""
-    sizes: list[int] = []
-    forward = model.forward
-
-    def counting(*args: Any, **options: Any) -> Any:
-        sizes.append(options["input_ids"].numel())
-        return forward(*args, **options)
-
-    monkeypatch.setattr(model, "forward", counting)
-    return sizes
-
-
 @pytest.mark.parametrize("temperature", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("limits", [{}, {"max_rows": 15}, {"max_rows": 4}, {"prefill_tokens": 16}])
 @pytest.mark.parametrize("draft_tokens", [0, 1, 3])
@@ -64,23 +52,23 @@ def test_replies_are_those_without_sharing(tiny_model: Any, temperature: float, 
 
 
 def test_what_is_shared_is_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = counted(tiny_model, monkeypatch)
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
     play(TransformersEngine(tiny_model, [EOS]), temperature=1e-3)
-    apart = sum(sizes)
-    sizes.clear()
+    apart = sum(map(math.prod, shapes))
+    shapes.clear()
     said = play(SharingEngine(tiny_model, [EOS]), temperature=1e-3)
     beginnings = {
         tuple((prompt + reply.token_ids)[:n]) for prompt, reply in said for n in range(len(prompt + reply.token_ids))
     }
     # Rows that have ended are carried along for a while, and a prompt's last token is always computed.
-    assert len(beginnings) - 1 <= sum(sizes) < 0.6 * apart
+    assert len(beginnings) - 1 <= sum(map(math.prod, shapes)) < 0.6 * apart
 
 
 def test_greedy_twins_never_part(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = counted(tiny_model, monkeypatch)
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
     requests = [Request(i, [5, 6, 7], i, 6) for i in range(8)]
     replies = SharingEngine(tiny_model, []).generate(requests, Sampling(greedy=True))
-    assert sizes == [3, *[1] * 5]
+    assert shapes == [(1, 3), *[(1, 1)] * 5]
     assert all(reply == replies[0] for reply in replies)
 
 
@@ -107,15 +95,11 @@ def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
     assert len(engine._slots) <= 24
 
 
-def at(prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> Batch:
-    batch = Batch.of([Request("a", list(prompt), 0, budget)])
+def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> list[int]:
+    batch = Batch([Request("a", list(prompt), 0, budget)])
     for token in said:
         batch.add(np.array([0]), np.array([token]), np.zeros(1), np.array([EOS]))
-    return batch
-
-
-def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> list[int]:
-    return drafts.propose(at(prompt, said, budget), np.array([0]))[0].tolist()
+    return drafts.propose(batch, np.array([0]))[0].tolist()
 
 
 def test_a_reply_is_proposed_again() -> None:
@@ -128,19 +112,14 @@ def test_a_reply_is_proposed_again() -> None:
     assert proposed(Drafts(0), [7], [8]) == []
 
 
-def test_the_longest_context_that_is_known_decides() -> None:
+def test_the_longest_context_that_is_known_decides_and_nothing_where_votes_are_tied() -> None:
     drafts = Drafts(1)
-    for _ in range(3):
-        drafts.learn(np.array([5]), [2, 3])
-    drafts.learn(np.array([6]), [2, 4])
+    for prompt, reply in ((5, [2, 3]), (5, [2, 3]), (5, [2, 3]), (6, [2, 4])):
+        drafts.learn(np.array([prompt]), reply)
     assert proposed(drafts, [6], [2]) == [4]
     assert proposed(drafts, [9], [2]) == [3]
-
-
-def test_nothing_is_proposed_where_votes_are_tied() -> None:
-    drafts = Drafts(1)
-    drafts.learn(np.array([5]), [2, 3])
-    drafts.learn(np.array([5]), [2, 4])
+    for _ in range(3):
+        drafts.learn(np.array([5]), [2, 4])
     assert proposed(drafts, [5], [2]) == []
     drafts.learn(np.array([5]), [2, 4])
     assert proposed(drafts, [5], [2]) == [4]
@@ -158,15 +137,15 @@ def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, d
 
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
 def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = counted(tiny_model, monkeypatch)
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
     generates = engine(tiny_model, [], draft_tokens=3)
     first, again = (generates.generate([Request(n, [5, 6, 7], n, 13)], Sampling(greedy=True))[0] for n in range(2))
     assert first.token_ids == again.token_ids
-    assert passes[-4:] == [3, 4, 4, 4]
+    assert shapes[-4:] == [(1, 3), (1, 4), (1, 4), (1, 4)]
     generates.reset()
-    passes.clear()
+    shapes.clear()
     generates.generate([Request(2, [5, 6, 7], 2, 13)], Sampling(greedy=True))
-    assert passes == [3, *[1] * 12]
+    assert shapes == [(1, 3), *[(1, 1)] * 12]
 
 
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
@@ -188,9 +167,9 @@ def test_no_pass_reaches_beyond_the_models_limit(engine: type, draft_tokens: int
 def test_one_at_its_limit_does_not_keep_others_from_drafts(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     generates = TransformersEngine(tiny_model, [], draft_tokens=3)
     generates.generate([Request("first", [5, 6, 7], 0, 13)], Sampling(greedy=True))
-    passes = counted(tiny_model, monkeypatch)
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
     generates.generate([Request("long", [8] * 30, 0, 1), Request("again", [5, 6, 7], 0, 13)], Sampling(greedy=True))
-    assert passes[-3:] == [4, 4, 4]
+    assert shapes[-3:] == [(1, 4)] * 3
 
 
 def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model: Any) -> None:

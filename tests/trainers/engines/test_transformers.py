@@ -38,8 +38,21 @@ def converse(engine: Any, *, rows: int, turns: int, sampling: Sampling, seed: in
 
 def uncached_logprobs(model: Any, prompt: list[int], reply: Generation, temperature: float) -> torch.Tensor:
     with torch.no_grad():
-        logits = model(torch.tensor([prompt + reply.token_ids])).logits[0, len(prompt) - 1 : -1] / temperature
+        logits = model(input_ids=torch.tensor([prompt + reply.token_ids])).logits[0, len(prompt) - 1 : -1] / temperature
     return logits.log_softmax(-1).gather(-1, torch.tensor(reply.token_ids)[:, None])[:, 0]
+
+
+def shapes_of_passes(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shape of the tokens of every forward pass of a model from now on."""
+    shapes: list[tuple[int, ...]] = []
+    forward = model.forward
+
+    def noting(*args: Any, **options: Any) -> Any:
+        shapes.append(tuple(options["input_ids"].shape))
+        return forward(*args, **options)
+
+    monkeypatch.setattr(model, "forward", noting)
+    return shapes
 
 
 def assert_uncached(model: Any, said: list[Any], temperature: float = 1.0) -> None:
@@ -49,17 +62,17 @@ def assert_uncached(model: Any, said: list[Any], temperature: float = 1.0) -> No
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.4])
-def test_logprobs_equal_an_uncached_forward_pass(tiny_model: Any, temperature: float) -> None:
-    engine = TransformersEngine(tiny_model, [EOS])
-    assert_uncached(tiny_model, converse(engine, rows=9, turns=6, sampling=Sampling(temperature)), temperature)
-
-
 @pytest.mark.parametrize("options", [{"max_rows": 4}, {"prefill_tokens": 16}])
-def test_small_limits_change_nothing(tiny_model: Any, options: dict[str, int]) -> None:
-    plain = converse(TransformersEngine(tiny_model, [EOS]), rows=9, turns=5, sampling=Sampling())
-    limited = converse(TransformersEngine(tiny_model, [EOS], **options), rows=9, turns=5, sampling=Sampling())
+def test_logprobs_equal_an_uncached_forward_pass_and_small_limits_change_nothing(
+    tiny_model: Any, temperature: float, options: dict[str, int]
+) -> None:
+    plain, limited = (
+        converse(TransformersEngine(tiny_model, [EOS], **limits), rows=9, turns=6, sampling=Sampling(temperature))
+        for limits in ({}, options)
+    )
     assert [reply.token_ids for _, reply in plain] == [reply.token_ids for _, reply in limited]
-    assert_uncached(tiny_model, limited)
+    for said in (plain, limited):
+        assert_uncached(tiny_model, said, temperature)
 
 
 def test_grouped_key_heads_and_eager_attention() -> None:
@@ -71,25 +84,27 @@ def test_grouped_key_heads_and_eager_attention() -> None:
     assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling()))
 
 
+def grouped() -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Queries, keys and values, whose heads are shared by twos; and a mask."""
+    draw = torch.Generator().manual_seed(3)
+    made = [torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9))]
+    return made, torch.rand(3, 1, 5, 9, generator=draw) < 0.7
+
+
 def test_a_kernel_may_lay_its_result_out_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the memory-efficient one of a GPU does: tokens before heads."""
-    kernel = segments.scaled_dot_product_attention
-    draw = torch.Generator().manual_seed(3)
-    query, key, value = (torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9)))
-    mask = torch.ones(3, 1, 5, 9, dtype=torch.bool)
-    expected = segments._folded(query, key, value, mask)
+    kernel, (made, mask) = segments.scaled_dot_product_attention, grouped()
+    expected = segments._folded(*made, torch.ones_like(mask))
 
     def swapped(*args: Any, **options: Any) -> torch.Tensor:
         return kernel(*args, **options).transpose(1, 2).contiguous().transpose(1, 2)
 
     monkeypatch.setattr(segments, "scaled_dot_product_attention", swapped)
-    assert torch.equal(segments._folded(query, key, value, mask), expected)
+    assert torch.equal(segments._folded(*made, torch.ones_like(mask)), expected)
 
 
-def test_grouped_key_heads_in_narrow_numbers() -> None:
-    draw = torch.Generator().manual_seed(3)
-    query, key, value = (torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9)))
-    mask = torch.rand(3, 1, 5, 9, generator=draw) < 0.7
+def test_grouped_key_heads_in_narrow_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    (query, key, value), mask = grouped()
     mask[0, 0, 0] = False  # padding sees nothing, and must not spoil the rest
     shared = [each.repeat_interleave(2, 1) for each in (key, value)]
     expected = torch.nn.functional.scaled_dot_product_attention(query, *shared, attn_mask=mask).transpose(1, 2)
@@ -99,21 +114,19 @@ def test_grouped_key_heads_in_narrow_numbers() -> None:
     seeing = mask[:, 0].any(-1)
     assert (found.float() - expected)[seeing].abs().max() < 0.05
     # Other masks and gradients go through the kernel, which takes both.
-    narrow[0].requires_grad_()
-    learned = segments._folded(*narrow, mask | ~seeing[:, None, :, None], scale=None, dropout_p=0.0)
-    assert "scaled_dot_product" in _names(learned.grad_fn)
+    kernel, calls = segments.scaled_dot_product_attention, list[bool]()
+
+    def noting(query: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        calls.append(query.requires_grad)
+        return kernel(query, *args, **options)
+
+    monkeypatch.setattr(segments, "scaled_dot_product_attention", noting)
     weighed = torch.zeros(mask.shape, dtype=torch.bfloat16).masked_fill_(~mask, -100.0)
-    again = segments._folded(*[each.detach() for each in narrow], weighed, scale=None, dropout_p=0.0)
+    again = segments._folded(*narrow, weighed, scale=None, dropout_p=0.0)
     assert (again.float() - expected)[seeing].abs().max() < 0.05
-
-
-def _names(node: Any) -> str:
-    """Names of a gradient's functions, from a result to its first argument."""
-    names = []
-    while node is not None:
-        names.append(node.name())
-        node = node.next_functions[0][0] if node.next_functions else None
-    return " ".join(names).replace("ScaledDotProduct", "scaled_dot_product")
+    narrow[0].requires_grad_()
+    segments._folded(*narrow, mask | ~seeing[:, None, :, None], scale=None, dropout_p=0.0)
+    assert calls == [False, True]
 
 
 def test_prompts_are_padded_little_on_a_processor() -> None:
@@ -181,29 +194,19 @@ def test_a_changed_prefix_is_computed_again(tiny_model: Any) -> None:
 
 
 def test_growing_conversations_cost_only_their_new_tokens(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = TransformersEngine(tiny_model, [])
-    widths = []
-    forward = engine._forward
-    monkeypatch.setattr(
-        engine, "_forward", lambda r, i, ids, p, **k: (widths.append(ids.shape), forward(r, i, ids, p, **k))[1]
-    )
+    engine, shapes = TransformersEngine(tiny_model, []), shapes_of_passes(tiny_model, monkeypatch)
     talk = list(range(2, 30))
     talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 4, 5]
     engine.generate([Request(0, talk, 0, 3)], Sampling())
     # The last token drawn was never computed, so three are new: it and the two of the environment.
-    assert widths == [(1, 28), (1, 1), (1, 1), (1, 3), (1, 1), (1, 1)]
+    assert shapes == [(1, 28), (1, 1), (1, 1), (1, 3), (1, 1), (1, 1)]
 
 
 def test_equal_fresh_prompts_are_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = TransformersEngine(tiny_model, [EOS])
-    rows = []
-    forward = engine._forward
-    monkeypatch.setattr(
-        engine, "_forward", lambda r, i, ids, p, **k: (rows.append(len(ids)), forward(r, i, ids, p, **k))[1]
-    )
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
     requests = [Request(i, [5, 6, 7 + i // 4], i, 5) for i in range(8)]
-    replies = engine.generate(requests, Sampling())
-    assert rows[0] == 2
+    replies = TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
+    assert shapes[0] == (2, 3)
     assert_uncached(tiny_model, [(list(q.prompt_ids), r) for q, r in zip(requests, replies, strict=True)])
 
 
@@ -309,19 +312,12 @@ def test_a_sampling_out_of_range_is_refused() -> None:
 WORD = st.integers(0, 2**64 - 1)
 
 
-def one(seed: int, counter: int) -> float:
-    return float(uniforms(np.array([seed], dtype=np.uint64), np.array([counter], dtype=np.uint64))[0])
-
-
-@given(WORD, WORD)
-def test_numbers_lie_in_the_half_open_unit_interval(seed: int, counter: int) -> None:
-    assert 0.0 <= one(seed, counter) < 1.0
-
-
 @given(st.lists(st.tuples(WORD, WORD), min_size=1, max_size=20))
-def test_each_pair_decides_its_own_number(pairs: list[tuple[int, int]]) -> None:
-    seeds, counters = (np.array(column, dtype=np.uint64) for column in zip(*pairs, strict=True))
-    assert uniforms(seeds, counters).tolist() == [one(*pair) for pair in pairs]
+def test_each_pair_decides_its_own_number_in_the_half_open_unit_interval(pairs: list[tuple[int, int]]) -> None:
+    seeds, counters = np.array(pairs, dtype=np.uint64).T
+    numbers = uniforms(seeds, counters).tolist()
+    assert numbers == [uniforms(seeds[i : i + 1], counters[i : i + 1])[0] for i in range(len(pairs))]
+    assert all(0.0 <= number < 1.0 for number in numbers)
 
 
 def test_streams_and_counters_look_independent() -> None:

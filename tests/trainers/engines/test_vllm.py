@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,12 @@ from trainers.engines import Engine
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.types import Generation, Request, StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
+
+
+@pytest.fixture(autouse=True)
+def vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stands in for the package: what it samples by is a namespace."""
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
 
 
 def test_without_vllm_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,8 +47,7 @@ class FakeLLM:
         self.calls.append("reset")
 
 
-def test_tokens_go_in_and_log_probabilities_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+def test_tokens_go_in_and_log_probabilities_come_out() -> None:
     llm, synced = FakeLLM(), []
     engine = VllmEngine(llm, [1], before_generate=lambda: synced.append(1))
     assert isinstance(engine, Engine)
@@ -90,8 +96,7 @@ class FakeSteps:
         self.aborted += names
 
 
-def test_conversations_go_on_while_others_still_speak(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+def test_conversations_go_on_while_others_still_speak() -> None:
     steps, synced = FakeSteps({0: 2, 1: 6}), []
     engine = VllmEngine(SimpleNamespace(llm_engine=steps), [1], before_generate=lambda: synced.append(1))
     assert isinstance(engine, StreamingEngine)
@@ -106,8 +111,7 @@ def test_conversations_go_on_while_others_still_speak(monkeypatch: pytest.Monkey
     assert (synced, steps.most, steps.aborted) == ([1], 2, [])
 
 
-def test_what_is_under_way_is_given_up_when_somebody_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+def test_what_is_under_way_is_given_up_when_somebody_raises() -> None:
     steps = FakeSteps({0: 1, 1: 6})
 
     def answer(_: Any) -> list[Request]:
@@ -130,8 +134,7 @@ class DeadSteps(FakeSteps):
         raise RuntimeError("EngineCore is gone.")
 
 
-def test_an_engine_that_dies_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
+def test_an_engine_that_dies_is_said_in_words() -> None:
     dead = DeadSteps({})
     engine = VllmEngine(SimpleNamespace(llm_engine=dead, generate=lambda *_, **__: dead.step()), [1])
     with pytest.raises(EngineError, match=r"EngineCore encountered an issue.*resume=auto goes on"):
@@ -248,17 +251,15 @@ def test_all_play_to_their_ends_in_step() -> None:
     processes = len(LENGTHS)
     shared = {"parts": [None] * processes, "told": [None] * processes, "barrier": threading.Barrier(processes)}
     echo, sent = Echo(), list[int]()
-    engines = [
-        LockstepEngine(echo if place == 0 else None, Threads(place, shared), lambda: sent.append(1))
-        for place in range(processes)
-    ]
-    assert isinstance(engines[0], StreamingEngine)
-    heard: list[list[tuple[int, int]]] = [[] for _ in engines]
-    threads = [threading.Thread(target=play, args=(engines[i], i, heard[i])) for i in range(processes)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=30)
+    heard: list[list[tuple[int, int]]] = [[] for _ in LENGTHS]
+
+    def take_part(place: int) -> None:
+        engine = LockstepEngine(echo if place == 0 else None, Threads(place, shared), lambda: sent.append(1))
+        assert isinstance(engine, StreamingEngine)
+        play(engine, place, heard[place])
+
+    with ThreadPoolExecutor(processes) as threads:
+        list(threads.map(take_part, range(processes), timeout=30))
     for place, lengths in enumerate(LENGTHS):
         assert sorted(heard[place]) == [(key, 100 * place + key) for key, n in enumerate(lengths) for _ in range(n)]
     assert echo.calls == [4, 3, 1, 1]
@@ -272,27 +273,14 @@ def test_one_process_alone_cannot_ask() -> None:
 
 def test_an_engine_that_dies_on_the_first_process_is_everybodys_error(monkeypatch: pytest.MonkeyPatch) -> None:
     exchange, told = ProcessExchange(first_asks=True), list[Any]()
-    fake = type("Dist", (), {
-        "get_rank": staticmethod(lambda group: 0),
-        "broadcast_object_list": staticmethod(lambda box, src, group: told.append(box[0])),
-    })  # fmt: skip
+    fake = SimpleNamespace(get_rank=lambda group: 0, broadcast_object_list=lambda box, **_: told.append(box[0]))
     monkeypatch.setattr(exchange, "_dist", fake)
 
-    def dies() -> Any:
-        raise ConnectionError("nobody listens")
+    def ask(error: BaseException) -> Any:
+        raise error
 
     with pytest.raises(EngineError, match="ConnectionError: nobody listens"):
-        exchange.result(dies)
-    assert told == [(None, "ConnectionError: nobody listens")]
-
-    def is_stopped() -> Any:
-        raise KeyboardInterrupt
-
+        exchange.result(lambda: ask(ConnectionError("nobody listens")))
     with pytest.raises(KeyboardInterrupt):
-        exchange.result(is_stopped)
-    assert told[1:] == [(None, "interrupted")]
-
-
-def test_a_process_that_trl_has_not_connected_asks_through_the_first() -> None:
-    engine: Any = engine_of_trl(SimpleNamespace(mode="server"), [1], lambda: None, 2)
-    assert engine.engine is None
+        exchange.result(lambda: ask(KeyboardInterrupt()))
+    assert told == [(None, "ConnectionError: nobody listens"), (None, "interrupted")]

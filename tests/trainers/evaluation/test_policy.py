@@ -12,7 +12,7 @@ import pytest
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError, UnknownNameError
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, open_panel
+from trainers.evaluation import PairedReport, PolicyReport, open_panel
 from trainers.evaluation.player import MEMORY_FILE, policy_memory
 from trainers.evaluation.policy import evaluate_policy
 from trainers.memory import SkillBank
@@ -51,22 +51,22 @@ def test_each_task_is_played_several_times_in_both_conditions_and_greedily_too(t
     assert PairedReport.load(tmp_path / "report.json") == evaluated.paired
 
 
-@pytest.mark.parametrize("option", [{"seed_prices": 1}, {"noun_tagger": str.split}, {"compat": "upstream"}])
-def test_the_panels_identity_covers_the_shops_options(option: dict[str, Any]) -> None:
-    other = SHOP.with_(env_options={**SHOP.env_options, **option})
-    assert open_panel(other, 3).tasks == open_panel(SHOP, 3).tasks
-    assert open_panel(other, 3).identity != open_panel(SHOP, 3).identity
+HOUSES = {"games_per_type": 2, "size": "small"}
+ALFWORLD = TrainConfig(model="x", data="generated", split="valid_unseen", env_options={"generator": HOUSES})
 
 
-def test_the_panels_identity_covers_the_generator_of_houses() -> None:
-    def identity(**options: Any) -> Any:
-        config = TrainConfig(model="x", data="generated", split="valid_unseen", env_options=options)
-        return open_panel(config, 1).identity
-
-    small = {"generator": {"games_per_type": 2, "size": "small"}}
-    assert identity(**small) == identity(**small)
-    assert identity(**small) != identity(generator={"games_per_type": 2, "size": "small", "seed": 1})
-    assert identity(**small) != identity(**small, domain_randomization=True)
+@pytest.mark.parametrize(
+    ("config", "option"),
+    [
+        *((SHOP, option) for option in ({"seed_prices": 1}, {"noun_tagger": str.split}, {"compat": "upstream"})),
+        *((ALFWORLD, option) for option in ({"generator": {**HOUSES, "seed": 1}}, {"domain_randomization": True})),
+    ],
+)
+def test_the_panels_identity_covers_the_environments_options(config: TrainConfig, option: dict[str, Any]) -> None:
+    panel, again = open_panel(config, 3), open_panel(config, 3)
+    other = open_panel(config.with_(env_options={**config.env_options, **option}), 3)
+    assert panel.identity == again.identity != other.identity
+    assert config is ALFWORLD or other.tasks == panel.tasks
 
 
 def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
@@ -103,25 +103,13 @@ def test_a_training_run_keeps_its_folder(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
 
 
-def test_goals_that_their_own_product_cannot_win_are_known() -> None:
-    panel = open_panel(SHOP, 20)
-    assert set(panel.best_scores) == set(panel.tasks)
-
-
-def planted(folder: Path) -> Path:
-    """A bank with one entry for all types."""
-    bank = SkillBank()
-    bank.add(Draft("skill text of done", "planted", "", "task", writer="hand"), 0)
-    path = folder / "planted.jsonl"
-    bank.save(path)
-    return path
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, toy_folder: Path) -> TrainConfig:
     """A run of EvolveR that began with a planted entry and writes nothing; its bank's file is gone by now."""
     folder = tmp_path_factory.mktemp("memory")
-    bank = planted(folder)
+    planted, bank = SkillBank(), folder / "planted.jsonl"
+    planted.add(Draft("skill text of done", "planted", "", "task", writer="hand"), 0)
+    planted.save(bank)
     options: dict[str, Any] = {"bank": str(bank), "writer": "none", "purge_below": 0.0}
     config = toy_config(toy_folder, method="evolver", method_options=options, steps=1, run=str(folder / "run"))
     assert run(config).finished
@@ -129,16 +117,25 @@ def trained(tmp_path_factory: pytest.TempPathFactory, toy_folder: Path) -> Train
     return replace(config, model=str(folder / "run" / "policy"), run="")
 
 
-def seen(config: TrainConfig, **options: Any) -> set[tuple[int, str]]:
+def seen(report: PolicyReport) -> set[tuple[int, str]]:
     """Condition and text of all episodes of an evaluation."""
-    report = evaluate_policy(config, per_type=1, **options)
     return {(episode.condition, episode.skill_text or "") for episode in report.paired.episodes}
 
 
-def test_the_policys_own_memory_is_shown_and_the_library_on_request(trained: TrainConfig) -> None:
-    assert seen(trained) == {(0, ""), (1, "skill text of done")}
-    texts = {text for condition, text in seen(trained, memory="library") if condition}
+def test_the_policys_own_memory_is_shown_or_the_library_on_request_and_recorded(
+    trained: TrainConfig, tmp_path: Path
+) -> None:
+    shown, recorded = [], []
+    for options in ({}, {"memory": "library"}):
+        folder = tmp_path / str(len(shown))
+        report = evaluate_policy(trained, per_type=1, folder=folder, **options)
+        report.save_all(folder)
+        shown.append(seen(report))
+        recorded.append(json.loads((folder / "evaluation.json").read_text()).get("memory_sha256"))
+    assert shown[0] == {(0, ""), (1, "skill text of done")}
+    texts = {text for condition, text in shown[1] if condition}
     assert texts == {"skill text\n\nskill text of echo", "skill text\n\nskill text of other"}
+    assert recorded == [sha256_of_file(Path(trained.model) / MEMORY_FILE), None]
 
 
 def test_an_evaluation_learns_nothing(trained: TrainConfig) -> None:
@@ -151,7 +148,8 @@ def test_an_evaluation_learns_nothing(trained: TrainConfig) -> None:
 def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, tmp_path: Path) -> None:
     config = toy_config(toy_folder, method="skill05", steps=1, run=str(tmp_path))
     policy = replace(config, model=str(run(config).policy), run="")
-    assert {text for condition, text in seen(policy) if condition} == {"skill text of echo", "skill text of other"}
+    texts = {text for condition, text in seen(evaluate_policy(policy, per_type=1)) if condition}
+    assert texts == {"skill text of echo", "skill text of other"}
 
 
 def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: Path) -> None:
@@ -175,11 +173,3 @@ def test_a_damaged_or_foreign_memory_is_refused(trained: TrainConfig, tmp_path: 
 def test_a_server_is_not_silently_shown_the_library_instead(trained: TrainConfig) -> None:
     with pytest.raises(ConfigError, match="keeps skills of its own"):
         evaluate_policy(trained.with_(engine="openai", engine_options={"base_url": "http://localhost:1/v1"}))
-
-
-def test_an_evaluation_says_which_memory_was_shown(trained: TrainConfig, tmp_path: Path) -> None:
-    found = {}
-    for memory in ("own", "library"):
-        evaluate_policy(trained, per_type=1, memory=memory, folder=tmp_path / memory).save_all(tmp_path / memory)
-        found[memory] = json.loads((tmp_path / memory / "evaluation.json").read_text()).get("memory_sha256")
-    assert found == {"own": sha256_of_file(Path(trained.model) / MEMORY_FILE), "library": None}

@@ -11,7 +11,7 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading, precision
+from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -35,18 +35,7 @@ def test_names_of_the_hub_and_folders_are_told_apart(here: Path, name: str, of_t
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "nowhere",
-        "../a/b",
-        "~/model",
-        "runs/missing",
-        "a/b/c",
-        "a\\b",
-        "",
-        "a/b\n",
-        "https://host/a",
-    ],
+    "name", ["nowhere", "../a/b", "~/model", "runs/missing", "a/b/c", "a\\b", "", "a/b\n", "https://host/a"]
 )
 def test_missing_folders_are_no_hub_names(here: Path, name: str) -> None:
     assert not is_hub_name(name)
@@ -126,7 +115,7 @@ def test_only_a_processor_that_loses_by_it_is_warned(
 ) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra 'train'")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
-    monkeypatch.setattr(precision, "bfloat16_slowdown", lambda: factor)
+    monkeypatch.setattr(loading, "bfloat16_slowdown", lambda: factor)
     said = bfloat16_warning(asked)
     assert bool(said) == warned
     if said:

@@ -121,16 +121,25 @@ def test_a_vocabulary_in_another_order_is_refused() -> None:
         check_tokenizer(byte_tokenizer(), byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
 
 
+def small_model(folder: Path) -> Any:
+    """A random model of two layers, saved with its tokenizer."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    shape = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2}
+    torch.manual_seed(0)
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape)).eval()
+    model.save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
+    return model
+
+
 def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
     import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1}
-    torch.manual_seed(0)
-    plain = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape)).eval()
-    plain.save_pretrained(tmp_path / "base")
-    byte_tokenizer().save_pretrained(tmp_path / "base")
+    plain = small_model(tmp_path / "base")
     adapters = LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM")
     adapted = get_peft_model(plain, adapters).eval()
     adapted.save_pretrained(tmp_path / "adapters", save_embedding_layers=False)
@@ -148,13 +157,9 @@ def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
 def test_what_a_policy_learned_is_written_as_adapters_of_its_start(tmp_path: Path) -> None:
     pytest.importorskip("peft", reason="needs the extra 'train'")
     import torch
-    from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    shape = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2}
-    torch.manual_seed(0)
-    start = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape))
-    start.save_pretrained(tmp_path / "start")
-    byte_tokenizer().save_pretrained(tmp_path / "start")
+    start = small_model(tmp_path / "start")
     learned = start.get_submodule("model.layers.1.mlp.up_proj")
     learned.weight.data += torch.outer(torch.randn(24), torch.randn(16)).bfloat16().float()
     start.save_pretrained(tmp_path / "trained")

@@ -17,8 +17,7 @@ from skillc_gym.chat import ChatFormat, PastStep, window_prompt
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_tokenizer
-from trainers.rollout.chat_encoder import ChatEncoder
-from trainers.rollout.chat_tokens import ChatTokens
+from trainers.rollout.chat_tokens import ChatEncoder, ChatTokens
 from trainers.warmstart import build_tokenizer, vocabulary
 from trainers.warmstart.cloning import IGNORED, tokenise_conversation
 from trainers.warmstart.policy import words

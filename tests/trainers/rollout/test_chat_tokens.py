@@ -198,29 +198,6 @@ def test_what_is_left_of_a_reply_without_its_thoughts(reply: str, rest: str) -> 
 
 
 WORDS = [f"w{i}" for i in range(20)] + ["s", "u", "v", "t", "reply"]
-WORDED = [{"role": "system", "content": "w0 w1"}, {"role": "user", "content": "w2 w3"}]
-QWEN = (
-    "{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'] + '<|end|>' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
-)
-
-
-def said(text: str) -> dict[str, str]:
-    return {"role": "assistant", "content": text}
-
-
-@pytest.mark.parametrize("template", [TEMPLATE, QWEN])
-def test_a_conversation_by_difference_equals_the_whole_rendered_at_once(template: str) -> None:
-    tokenizer = make_tokenizer(WORDS, template)
-    chat = ChatTokens(tokenizer)
-    messages, ids = list(WORDED), chat.prompt(WORDED)
-    for turn in range(3):
-        reply = f"<think> w{turn} </think> <action> w9 </action>"
-        reply_ids = [*tokenizer.encode(reply, add_special_tokens=False), chat.end_id]
-        new = [{"role": "user", "content": f"w{turn + 5} w4"}]
-        ids += reply_ids + chat.after_reply(new, reply_ids)
-        messages += [said(reply), *new]
-    assert ids == chat.prompt(messages)
 
 
 def test_a_reply_that_was_cut_gets_its_end_from_us() -> None:
@@ -245,10 +222,3 @@ def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
         load_tokenizer(config)
     (tmp_path / "chat.jinja").write_text(TEMPLATE)
     assert load_tokenizer(config).chat_template == TEMPLATE
-
-
-def test_reply_text_leaves_special_tokens_out() -> None:
-    tokenizer = make_tokenizer(WORDS)
-    chat = ChatTokens(tokenizer)
-    ids = [*tokenizer.encode("<think> w1 </think> <action> w2 </action>", add_special_tokens=False), chat.end_id]
-    assert chat.reply_text(ids) == "<think> w1 </think> <action> w2 </action>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,6 @@ from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
 from trainers.engines import Generation, Request, Sampling
-from trainers.engines.random import derive_seed
 from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
@@ -43,6 +43,9 @@ def answer(prompt: str) -> str:
     return SECRET[colour] if "skill" in prompt and "other" in prompt else colour
 
 
+SCRIPTED = partial(ScriptedEngine, answer)
+
+
 def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Trajectory], Any]:
     sampling = changes.pop("sampling", Sampling())
     config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
@@ -56,7 +59,7 @@ def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Tra
 
 
 def test_order_conditions_and_what_was_injected(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer))
+    played, _ = play(toy_folder, SCRIPTED)
     assert [r.episode.task_id for r in played] == [task for task in TASKS for _ in range(3)]
     assert [r.group for r in played] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [r.episode.condition for r in played] == [1, 1, 0, 1, 0, 0, 0, 0, 0]
@@ -98,7 +101,7 @@ def test_rows_are_exact_and_masks_cover_the_models_tokens_only(toy_folder: Path,
 
 
 def test_what_the_model_read_is_the_chat_template_of_the_whole_episode(toy_folder: Path) -> None:
-    played, (tokenizer, _) = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer))
+    played, (tokenizer, _) = play(toy_folder, SCRIPTED)
     for rollout in played:
         (row,) = rollout.rows
         messages = list(rollout.episode.messages)
@@ -108,15 +111,6 @@ def test_what_the_model_read_is_the_chat_template_of_the_whole_episode(toy_folde
                 messages.append({"role": "user", "content": following.observation})
         whole = tokenizer.apply_chat_template(messages, tokenize=True, return_dict=False)
         assert row.prompt_ids + row.completion_ids == whole
-
-
-def test_neither_waves_nor_the_caches_limits_change_the_result(toy_folder: Path) -> None:
-    together, _ = play(toy_folder)
-    in_turn, _ = play(toy_folder, max_parallel=3)
-    assert [[row.completion_ids for row in r.rows] for r in together] == [
-        [row.completion_ids for row in r.rows] for r in in_turn
-    ]
-    assert [r.episode for r in together] == [r.episode for r in in_turn]
 
 
 class OneAtATime(TransformersEngine):
@@ -135,21 +129,14 @@ class OneAtATime(TransformersEngine):
 
 
 @pytest.mark.parametrize("room", [2, 3])
-def test_nobody_waits_with_an_engine_that_streams(toy_folder: Path, room: int) -> None:
-    engines: list[OneAtATime] = []
+def test_waves_and_streams_give_one_result_and_nobody_waits_in_a_stream(toy_folder: Path, room: int) -> None:
+    def said(engine: Any = None, **changes: Any) -> list[Any]:
+        return [(r.episode, [row.completion_ids for row in r.rows]) for r in play(toy_folder, engine, **changes)[0]]
 
-    def streaming(_: Any) -> Any:
-        engines.append(OneAtATime(load_model(toy_config(toy_folder)), [1]))
-        return engines[0]
-
-    in_waves, _ = play(toy_folder)
-    streamed, _ = play(toy_folder, streaming, max_parallel=room)
-    assert [[row.completion_ids for row in r.rows] for r in streamed] == [
-        [row.completion_ids for row in r.rows] for r in in_waves
-    ]
-    assert [r.episode for r in streamed] == [r.episode for r in in_waves]
+    streaming = OneAtATime(load_model(toy_config(toy_folder)), [1])
+    assert said() == said(max_parallel=3) == said(lambda _: streaming, max_parallel=room)
     begun: set[Any] = set()
-    for keys in engines[0].under_way:
+    for keys in streaming.under_way:
         begun |= keys
         assert len(keys) == room or len(begun) == len(TASKS) * 3  # full until nobody is left to begin
 
@@ -226,25 +213,20 @@ def test_a_seed_that_pairs_do_not_share_is_of_one_member_alone() -> None:
     assert len(set(apart)) == 4
 
 
-def test_a_full_context_ends_the_episode_without_a_crash(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=24)
-    cut = [r for r in played if r.episode.truncated]
-    assert cut
-    assert {r.episode.cut for r in cut} == {"context"}
-    assert all(row.length <= 24 for r in played for row in r.rows)
-    assert all(r.episode.won == 0 and len(r.episode.turns) < 3 for r in cut)
-
-
-def test_both_conditions_of_a_group_are_cut_after_the_same_number_of_turns(toy_folder: Path) -> None:
+def test_a_full_context_ends_both_conditions_of_a_group_after_the_same_number_of_turns(toy_folder: Path) -> None:
     for limit in range(16, 40, 4):
-        played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=limit)
+        played, _ = play(toy_folder, SCRIPTED, max_context=limit)
+        cut = [r for r in played if r.episode.truncated]
+        assert cut or limit > 24
+        assert {r.episode.cut for r in cut} <= {"context"}
+        assert all(row.length <= limit for r in played for row in r.rows)
+        assert all(r.episode.won == 0 and len(r.episode.turns) < 3 for r in cut)
         for group in (0, 1):
             assert len({len(r.episode.turns) for r in played if r.group == group}) == 1, limit
-    assert max(row.length for r in played if r.episode.condition for row in r.rows) <= limit
 
 
 def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(answer, tokenizer), max_context=6)
+    played, _ = play(toy_folder, SCRIPTED, max_context=6)
     assert all(r.rows == [] and r.episode.truncated and not r.episode.turns for r in played)
 
 
@@ -259,25 +241,9 @@ def test_bad_limits_are_refused(toy_folder: Path) -> None:
         play(toy_folder, max_context=4)
 
 
-def test_seeds_differ_by_every_number_and_their_order() -> None:
-    seeds = {derive_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}
-    assert len(seeds) == 64
-
-
 def trajectory(*rows: TokenRow) -> Trajectory:
     episode: Any = SimpleNamespace(task_type="heat")
     return Trajectory(episode, list(rows), 0)
-
-
-def training(row: TokenRow, advantage: float, weight: float, number: int) -> TrainingRow:
-    return TrainingRow(row, np.full(row.model_tokens, advantage), {"policy": weight}, number)
-
-
-def loss_of(loss: ClippedPolicyGradient, logprobs: torch.Tensor, advantages: torch.Tensor, **optional: Any) -> Any:
-    """Values, their sum over the tokens of rows of weight 1, and the log."""
-    ones = torch.ones_like(logprobs)
-    result = loss(LossInputs(logprobs, ones, advantages, optional))
-    return result.values.sum(), {name: float(figure.sum()) for name, figure in result.log.items()}
 
 
 def row(prompt: int, mask: list[int], start: int = 5) -> TokenRow:
@@ -289,15 +255,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=12,
 )
-
-
-@given(ROWS, st.integers(1, 6))
-def test_every_row_lands_in_exactly_one_micro_batch(shapes: list[tuple[int, list[int]]], count: int) -> None:
-    rows = [training(row(p, m), 1.0, 0.1, i) for i, (p, m) in enumerate(shapes)]
-    batches = forward_passes(rows, count)
-    assert len(batches) == count
-    assert all(batches)
-    assert sorted(w.trajectory for b in batches for w in b if w.weights) == list(range(len(rows)))
 
 
 @given(ROWS, st.integers(1, 4), st.integers(0, 5))
@@ -346,7 +303,7 @@ def test_values_per_token_are_cut_at_the_rows() -> None:
 
 
 def test_collate_aligns_masks_with_tokens() -> None:
-    rows = [training(row(4, [1, 0, 1]), 0.5, 0.2, 0), training(row(2, [1]), -1.0, 0.1, 1)]
+    rows = [TrainingRow(row(4, [1, 0, 1]), np.full(2, 0.5), {}, 0), TrainingRow(row(2, [1]), -np.ones(1), {}, 1)]
     tensors = collate(rows, 0, torch.device("cpu"))
     assert tensors.tokens.input_ids.tolist() == [[2, 2, 2, 2, 5, 6, 7], [2, 2, 5, 0, 0, 0, 0]]
     assert tensors.tokens.mask.tolist() == [[0, 0, 1, 0, 1], [1, 0, 0, 0, 0]]
@@ -363,12 +320,13 @@ def test_minibatches_deal_every_rollout_once(rollouts: int, count: int, seed: in
 
 
 def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
-    logprobs, loss = torch.zeros(1, 2), ClippedPolicyGradient(kl_coef=0.5)
-    ones, reference = torch.ones(1, 2), logprobs - 1
-    plain, log = loss_of(loss, logprobs, ones, ref_logprobs=reference)
-    halved, _ = loss_of(loss, logprobs, ones, ref_logprobs=reference, sampling_ratio=torch.full((1, 2), 0.5))
-    assert float(halved - plain) == pytest.approx(1.0)
-    assert log["kl"] == pytest.approx(2 * np.exp(-1))
+    ones, loss = torch.ones(1, 2), ClippedPolicyGradient(kl_coef=0.5)
+    plain, halved = (
+        loss(LossInputs(0 * ones, ones, ones, {"ref_logprobs": -ones, **ratio}))
+        for ratio in ({}, {"sampling_ratio": ones / 2})
+    )
+    assert float((halved.values - plain.values).sum()) == pytest.approx(1.0)
+    assert float(plain.log["kl"].sum()) == pytest.approx(2 * np.exp(-1))
 
 
 def of_tokens(tokens: list[int], number: int) -> TrainingRow:
@@ -381,12 +339,14 @@ TOKENS = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=9), max_size=
 
 
 @given(TOKENS, st.integers(1, 8))
-def test_every_row_lands_in_exactly_one_pass_in_the_order_of_its_tokens(tokens: list[list[int]], count: int) -> None:
-    passes = shared_passes([of_tokens(ids, i) for i, ids in enumerate(tokens)], count)
-    assert len(passes) == count
-    assert all(passes)
-    dealt = [training.trajectory for part in passes for training in part if training.weights]
-    assert dealt == sorted(range(len(tokens)), key=lambda i: (tokens[i], i))
+def test_every_row_lands_in_exactly_one_pass_and_none_is_empty(tokens: list[list[int]], count: int) -> None:
+    rows = [of_tokens(ids, i) for i, ids in enumerate(tokens)]
+    by_length, by_tokens = forward_passes(rows, count), shared_passes(rows, count)
+    for passes, order in ((by_length, lambda i: (len(tokens[i]), i)), (by_tokens, lambda i: (tokens[i], i))):
+        assert len(passes) == count
+        assert all(passes)
+        dealt = [training.trajectory for part in passes for training in part if training.weights]
+        assert dealt == sorted(range(len(tokens)), key=order)
 
 
 def test_passes_end_where_neighbours_share_least() -> None:
@@ -394,7 +354,3 @@ def test_passes_end_where_neighbours_share_least() -> None:
     rows = [[group, *range(10), *([i] * 6)] for group, size in ((3, 4), (4, 6), (5, 4)) for i in range(size)]
     passes = shared_passes([of_tokens(ids, i) for i, ids in enumerate(rows)], 3)
     assert [{training.row.prompt_ids[0] for training in part} for part in passes] == [{3}, {4}, {5}]
-
-
-def test_nothing_to_train_on_is_padding_in_every_pass() -> None:
-    assert [[training.weights for training in part] for part in shared_passes([], 3)] == [[{}]] * 3
