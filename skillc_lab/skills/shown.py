@@ -12,7 +12,7 @@ from typing import Literal
 from skill_library import GRADES, SkillLibrary
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
-from skillc_lab.skills.check import Flaw
+from skillc_lab.skills.libraries import Flaw
 from skillc_lab.tables import Table
 
 Standing = Literal["same", "same and more", "changed", "not in it"]

@@ -9,7 +9,7 @@ import pytest
 
 from skill_library import SkillText
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from skillc_lab.agents.notes import ShowNotes
+from skillc_lab.agents.shown import ShowNotes
 
 HOUSES = {"data": "generated", "generator": {"games_per_type": 1, "size": "small"}, "task_types": ["pick"]}
 

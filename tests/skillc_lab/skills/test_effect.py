@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_lab.skills.effect import SkillTest
-from skillc_lab.skills.evals import SkillEval
-from skillc_lab.skills.workspace import cases_of, next_iteration, write_workspace
+from skillc_lab.skills.evals import SkillEval, cases_of, next_iteration, write_workspace
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
 

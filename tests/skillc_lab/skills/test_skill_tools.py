@@ -10,8 +10,7 @@ from skill_library import Skill, SkillLibrary, load_library
 from skill_library.errors import SkillFileError
 from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError
-from skillc_lab.skills.check import check_library, diff_libraries, lint_library
-from skillc_lab.skills.learn import learn_skills
+from skillc_lab.skills.libraries import check_library, diff_libraries, learn_skills, lint_library
 from tests.trainers.rollouts_of import episode
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
