@@ -45,11 +45,15 @@ def bank_of(*texts: str) -> SkillBank:
     return bank
 
 
-def test_the_same_text_is_kept_once_per_type():
+def test_the_same_text_is_kept_once_per_type_and_names_are_never_given_again():
     bank = bank_of("heat it")
     assert bank.add(Draft("heat it"), update=9).created == 0
     assert bank.add(Draft("heat it", task_type="heat"), update=9).name == "s00002"
-    assert len(bank) == 2
+    bank.remove("s00002")
+    assert bank.add(Draft("c"), update=2).name == "s00003"
+    assert ("s00002" in bank, len(bank)) == (False, 2)
+    with pytest.raises(UnknownNameError, match="s00001"):
+        bank["s00002"]
 
 
 def test_uses_and_wins_are_counted_per_entry():
@@ -73,15 +77,6 @@ def test_a_bank_that_is_missing_or_of_other_types_is_refused_in_words(tmp_path):
             SkillBank().load_state_dict({**state, "entries": [{**state["entries"][0], name: value}]})
     with pytest.raises(TranscriptError, match="how many entries"):
         SkillBank().load_state_dict({key: value for key, value in state.items() if key != "added"})
-
-
-def test_names_are_never_given_again():
-    bank = bank_of("a", "b")
-    bank.remove("s00002")
-    assert bank.add(Draft("c"), update=2).name == "s00003"
-    assert "s00002" not in bank
-    with pytest.raises(UnknownNameError, match="s00001"):
-        bank["s00002"]
 
 
 @given(st.lists(st.floats(-1, 1), max_size=8), st.integers(0, 8), st.sets(st.integers(0, 7)))
@@ -213,13 +208,6 @@ def test_a_memory_resumes_where_it_was(options, tmp_path):
     assert played(resumed, range(4, 7)).state_dict() == through.state_dict()
 
 
-def test_what_is_written_twice_in_an_update_is_one_addition(tmp_path):
-    memory = RetroAgentMemory(start_with="nothing").start(tools(tmp_path))
-    twice = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
-    log = memory.observe(batch_of(twice))["memory"]
-    assert (log["size"], log["added"]) == (1, 1)
-
-
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize(("writer", "asked"), [("policy", True), ("none", False)])
 def test_what_cannot_be_read_or_is_not_written_leaves_a_bank_as_it_is(options, writer, asked, tmp_path):
@@ -324,7 +312,8 @@ def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
 def test_an_entry_that_retroagent_never_showed_stands_above_one_that_failed(tmp_path):
     memory = RetroAgentMemory(start_with="library").start(tools(tmp_path, "alfworld"))
     assert {entry.utility for entry in memory.bank} == {0.5}
-    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    log = memory.observe(batch_of([episode(won=True, actions=WIN)] * 2))
+    assert log["memory"]["added"] == 1, "the same text twice in an update is one addition"
     new = next(entry for entry in memory.bank if entry.created == 1)
     memory.observe(batch_of([episode(won=False, condition=1, skill=new.name)]))
     assert memory.bank[new.name].utility < new.utility == 0.5
