@@ -51,18 +51,9 @@ def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predic
 
 
 def test_cloning_learns_to_copy_and_is_deterministic():
-    tokenizer = build_tokenizer(WORDS)
-    data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
-    config = CloningConfig(batches=60, batch_episodes=8, learning_rate=1e-2)
-    runs = []
-    for _ in range(2):
-        model = build_model(tokenizer, SIZE)
-        runs.append(clone(model, data, config, pad_token_id=tokenizer.pad_token_id))
+    runs = [cloned(batches=60, batch_episodes=8)[0] for _ in range(2)]
     assert runs[0] == runs[1]
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
-
-
-CONFIG = CloningConfig(batches=12, batch_episodes=2, learning_rate=1e-2)
 
 
 def kept_in(folder: Path, key: str = "recipe") -> ProgressFile:
@@ -70,29 +61,28 @@ def kept_in(folder: Path, key: str = "recipe") -> ProgressFile:
 
 
 def cloned(
-    kept: ProgressFile | None = None, stop_after: int | None = None, steps: list[int] | None = None
-) -> tuple[list[float], dict[str, Any]]:
-    tokenizer = build_tokenizer(["see", "take", "mug", "plate", "pan"])
-    things = [[{"role": "user", "content": f"see {x}"}, {"role": "assistant", "content": x}] for x in ("mug", "pan")]
-    data = [tokenise_conversation(ChatTokens(tokenizer), chat) for chat in things * 3]
+    kept: ProgressFile | None = None, stop_after: int | None = None, batches: int = 12, batch_episodes: int = 2
+) -> tuple[list[float], dict[str, Any], list[int]]:
+    """Losses, weights, and which steps were done."""
+    tokenizer, steps = build_tokenizer(WORDS), list[int]()
+    data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
     model = build_model(tokenizer, SIZE)
 
     def on_step(step: int, loss: float) -> None:
-        if steps is not None:
-            steps.append(step)
+        steps.append(step)
         if step + 1 == stop_after:
             raise KeyboardInterrupt
 
-    losses = clone(model, data, CONFIG, pad_token_id=tokenizer.pad_token_id, on_step=on_step, kept=kept)
-    return losses, {name: value.clone() for name, value in model.state_dict().items()}
+    config = CloningConfig(batches=batches, batch_episodes=batch_episodes, learning_rate=1e-2)
+    losses = clone(model, data, config, pad_token_id=tokenizer.pad_token_id, on_step=on_step, kept=kept)
+    return losses, dict(model.state_dict()), steps
 
 
 def test_an_interrupted_cloning_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    whole_losses, whole = cloned()
+    whole_losses, whole, _ = cloned()
     with pytest.raises(KeyboardInterrupt):
         cloned(kept_in(tmp_path), stop_after=8)
-    steps: list[int] = []
-    losses, weights = cloned(kept_in(tmp_path), steps=steps)
+    losses, weights, steps = cloned(kept_in(tmp_path))
     assert steps == [5, 6, 7, 8, 9, 10, 11]
     assert losses == whole_losses
     assert all(torch.equal(weights[name], whole[name]) for name in whole)
@@ -114,8 +104,12 @@ def test_a_damaged_file_is_said_and_kept(tmp_path: Path) -> None:
     assert (tmp_path / CLONING_FILE).read_bytes() == b"half a file"
 
 
+def asked_for(out: Path) -> MakePolicyOptions:
+    return MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=3, batch_episodes=2), out=out / "p")
+
+
 def test_a_policy_that_is_done_leaves_no_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=3, batch_episodes=2), out=tmp_path / "p")
+    asked = asked_for(tmp_path)
 
     def interrupt(phase: str, done: int, total: int, loss: float) -> None:
         if (phase, done) == ("cloning", 2):
@@ -132,7 +126,7 @@ def test_a_policy_that_is_done_leaves_no_beginning(tmp_path: Path, monkeypatch: 
 
 
 def test_replies_that_are_all_cut_off_are_refused_before_anything_is_cloned(tmp_path: Path) -> None:
-    asked = MakePolicyOptions(Shown(episodes=2, max_steps=5), Cloning(batches=1, batch_episodes=2), out=tmp_path / "p")
+    asked = asked_for(tmp_path)
     with pytest.raises(ConfigError, match="max_length=4 cuts off all replies"):
         make.make_policy(replace(asked.recipe(), max_length=4), asked.out)
     assert not (asked.out / "model.safetensors").exists()
@@ -160,7 +154,7 @@ def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_p
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = build_tokenizer(KNOWN, max_length=128)
-    build_model(tokenizer, PolicySize(layers=1, width=16, heads=2, feed_forward=16)).save_pretrained(tmp_path)
+    build_model(tokenizer, SIZE).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     rendered = loaded.apply_chat_template(CHAT, tokenize=True, return_dict=False)
@@ -169,12 +163,8 @@ def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_p
 
 
 def test_equal_seeds_give_equal_weights_and_leave_the_global_generator_alone():
-    import torch
-
-    tokenizer = build_tokenizer(KNOWN)
-    size = PolicySize(layers=1, width=16, heads=2, feed_forward=16)
-    before = torch.get_rng_state()
-    first, second, third = (build_model(tokenizer, size, seed=seed).lm_head.weight for seed in (1, 1, 2))
+    tokenizer, before = build_tokenizer(KNOWN), torch.get_rng_state()
+    first, second, third = (build_model(tokenizer, SIZE, seed=seed).lm_head.weight for seed in (1, 1, 2))
     assert torch.equal(before, torch.get_rng_state())
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
@@ -199,9 +189,8 @@ def test_labels_to_click_on_come_back_as_they_were(label, tmp_path):
 
 
 def test_prices_lose_their_cents_and_sizes_keep_their_halves():
-    assert words("size: 7.5, and price lower than 40.00 dollars [SEP] $9.6 to $100.0 [SEP] $1234.56", SHOP) == [
-        *("size", "7.5", "and", "price", "lower", "than", "40.00", "dollars", "$9", "to", "$100", "$1234")
-    ]
+    found = words("size: 7.5, and price lower than 40.00 dollars [SEP] $9.6 to $100.0 [SEP] $1234.56", SHOP)
+    assert found == ["size", "7.5", "and", "price", "lower", "than", "40.00", "dollars", "$9", "to", "$100", "$1234"]
 
 
 @pytest.mark.parametrize("spelling", [PLAIN_WORDS, SHOP])
