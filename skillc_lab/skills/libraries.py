@@ -119,7 +119,8 @@ def learn_skills(
         if text := fit_text(draft.text):
             drafts.setdefault(draft.task_type, []).append(text)
     ruled = () if isinstance(writer, NotedWriter) else episodes
-    general = _of_the_writer(drafts.pop("", [])) or _general(ruled)
+    written = "\n\n".join(drafts.pop("", []))
+    general = _general(written, "What holds for all task types.") if written else _shared_steps(ruled)
     if not drafts:
         raise ConfigError(
             f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
@@ -145,7 +146,11 @@ def _mistake(episodes: Sequence[Episode]) -> str:
     return fit_text(f"Mistake to avoid: to leave out: {'; '.join(step.step for step in missed)}.") if missed else ""
 
 
-def _general(episodes: Sequence[Episode]) -> Skill | None:
+def _general(text: str, description: str) -> Skill:
+    return Skill("general", description, (EVERY_TYPE,), text)
+
+
+def _shared_steps(episodes: Sequence[Episode]) -> Skill | None:
     """Steps that won episodes of every type share; None with one type alone, or nothing in common."""
     kinds = sorted({episode.task_type for episode in episodes if episode.won})
     shared: list[str] | None = None
@@ -156,12 +161,7 @@ def _general(episodes: Sequence[Episode]) -> Skill | None:
         return None
     lines = [f"{i}. {step}." for i, step in enumerate(shared, 1)]
     text = fit_text("\n".join(["General skill: every task needs these steps.", *lines]))
-    return Skill("general", "What won episodes of all task types share.", (EVERY_TYPE,), text)
-
-
-def _of_the_writer(drafts: Sequence[str]) -> Skill | None:
-    text = "\n\n".join(drafts)
-    return Skill("general", "What holds for all task types.", (EVERY_TYPE,), text) if text else None
+    return _general(text, "What won episodes of all task types share.")
 
 
 def _remedy(writer: Writer) -> str:

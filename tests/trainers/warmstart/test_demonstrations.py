@@ -188,7 +188,7 @@ def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
     recipe = asked.recipe()
     assert recipe.mixture is not None
     assert (recipe.mixture.max_steps, recipe.mixture.slips) == (12, 0.1)
-    shown = [demo.task_id for demo in make._demonstrated(recipe, env_spec("alfworld").chat_format("compact"))]
+    shown = [demo.task_id for demo in make._play_all(recipe, env_spec("alfworld").chat_format("compact"), None)]
     assert len(shown) == 24
     assert len(set(shown[12:])) == 12
     assert not set(shown[:12]) & set(shown[12:])
