@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,78 +50,42 @@ def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predic
 
 
 def test_cloning_learns_to_copy_and_is_deterministic():
-    runs = [cloned(batches=60, batch_episodes=8)[0] for _ in range(2)]
+    tokenizer = build_tokenizer(WORDS)
+    data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
+    config = CloningConfig(batches=60, batch_episodes=8, learning_rate=1e-2)
+    models = [build_model(tokenizer, SIZE) for _ in range(2)]
+    runs = [clone(model, data, config, pad_token_id=tokenizer.pad_token_id) for model in models]
     assert runs[0] == runs[1]
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
 
 
-def kept_in(folder: Path, key: str = "recipe") -> ProgressFile:
-    return ProgressFile(folder / CLONING_FILE, key, every=5)
-
-
-def cloned(
-    kept: ProgressFile | None = None, stop_after: int | None = None, batches: int = 12, batch_episodes: int = 2
-) -> tuple[list[float], dict[str, Any], list[int]]:
-    """Losses, weights, and which steps were done."""
-    tokenizer, steps = build_tokenizer(WORDS), list[int]()
-    data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
-    model = build_model(tokenizer, SIZE)
-
-    def on_step(step: int, loss: float) -> None:
-        steps.append(step)
-        if step + 1 == stop_after:
-            raise KeyboardInterrupt
-
-    config = CloningConfig(batches=batches, batch_episodes=batch_episodes, learning_rate=1e-2)
-    losses = clone(model, data, config, pad_token_id=tokenizer.pad_token_id, on_step=on_step, kept=kept)
-    return losses, dict(model.state_dict()), steps
-
-
-def test_an_interrupted_cloning_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    whole_losses, whole, _ = cloned()
-    with pytest.raises(KeyboardInterrupt):
-        cloned(kept_in(tmp_path), stop_after=8)
-    losses, weights, steps = cloned(kept_in(tmp_path))
-    assert steps == [5, 6, 7, 8, 9, 10, 11]
-    assert losses == whole_losses
-    assert all(torch.equal(weights[name], whole[name]) for name in whole)
-
-
-def test_another_recipes_beginning_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        cloned(kept_in(tmp_path), stop_after=5)
-    with pytest.raises(ConfigError, match="begun with other settings"):
-        kept_in(tmp_path, "another").check()
-    with pytest.raises(ConfigError, match="begun with other settings"):
-        cloned(kept_in(tmp_path, "another"))
-
-
-def test_a_damaged_file_is_said_and_kept(tmp_path: Path) -> None:
-    (tmp_path / CLONING_FILE).write_bytes(b"half a file")
-    with pytest.raises(CheckpointError, match="remove it to begin anew"):
-        kept_in(tmp_path).check()
-    assert (tmp_path / CLONING_FILE).read_bytes() == b"half a file"
-
-
 def asked_for(out: Path) -> MakePolicyOptions:
-    return MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=3, batch_episodes=2), out=out / "p")
+    return MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=6, batch_episodes=2), out=out / "p")
 
 
-def test_a_policy_that_is_done_leaves_no_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = asked_for(tmp_path)
+def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, steps = asked_for(tmp_path), list[int]()
 
     def interrupt(phase: str, done: int, total: int, loss: float) -> None:
-        if (phase, done) == ("cloning", 2):
+        steps.extend([done] * (phase == "cloning"))
+        if steps == [1, 2, 3]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(make, "ProgressFile", lambda path, key: ProgressFile(path, key, every=1))
+    monkeypatch.setattr(make, "ProgressFile", lambda path, key: ProgressFile(path, key, every=2))
     with pytest.raises(KeyboardInterrupt):
         make.make_policy(asked.recipe(), asked.out, progress=interrupt)
-    assert (asked.out / CLONING_FILE).is_file()
-    gone_on = make.make_policy(asked.recipe(), asked.out)
+    begun = (asked.out / CLONING_FILE).read_bytes()
+    with pytest.raises(ConfigError, match="begun with other settings"):
+        make.make_policy(replace(asked.recipe(), seed=1), asked.out, progress=interrupt)
+    (asked.out / CLONING_FILE).write_bytes(b"half a file")
+    with pytest.raises(CheckpointError, match="remove it to begin anew"):
+        make.make_policy(asked.recipe(), asked.out, progress=interrupt)
+    assert (asked.out / CLONING_FILE).read_bytes() == b"half a file", "it is not taken away unasked"
+    (asked.out / CLONING_FILE).write_bytes(begun)
+    gone_on = make.make_policy(asked.recipe(), asked.out, progress=interrupt)
+    assert steps == [1, 2, 3, 3, 4, 5, 6], "the third step was not written down yet, and nothing else was computed"
     assert not (asked.out / CLONING_FILE).exists()
-    at_once = make.make_policy(asked.recipe(), tmp_path / "at-once")
-    assert gone_on["weights_sha256"] == at_once["weights_sha256"]
+    assert gone_on == make.make_policy(asked.recipe(), tmp_path / "at-once")
 
 
 def test_replies_that_are_all_cut_off_are_refused_before_anything_is_cloned(tmp_path: Path) -> None:
