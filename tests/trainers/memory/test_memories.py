@@ -27,13 +27,7 @@ from trainers.memory import (
     SkillBank,
     SkillRLMemory,
 )
-from trainers.memory.bank import (
-    d2skill_score,
-    hindsight_bonus,
-    moving_utility,
-    principle_score,
-    retroagent_score,
-)
+from trainers.memory.bank import d2skill_score, hindsight_bonus, moving_utility, principle_score, retroagent_score
 from trainers.memory.base import MemoryTools
 from trainers.writers import Draft
 
