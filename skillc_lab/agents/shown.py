@@ -40,8 +40,8 @@ class ShowNotes(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         note = self._choose(info)
         self._shown = {}
         if note is not None:
-            name, text = ((info.get("skill", ""), note.name), (info.get("skill_text", ""), note.text))
-            shown = SkillText("+".join(filter(None, name)), "\n\n".join(filter(None, text)))
+            names, texts = (info.get("skill", ""), note.name), (info.get("skill_text", ""), note.text)
+            shown = SkillText("+".join(filter(None, names)), "\n\n".join(filter(None, texts)))
             self._shown = {"skill": shown.name, "skill_text": shown.text, "skill_sha256": shown.sha256}
         return observation, {**info, **self._shown}
 
