@@ -20,7 +20,7 @@ from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.opening import split_tasks
 from trainers.tracking import write_json
-from trainers.tracking.checkpoints import checkpoint_step, read_checkpoint, restoring
+from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import RunFolder
@@ -216,6 +216,6 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
         progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
     else:
         saved = folder.saved.complete()
-        where = f"from step {checkpoint_step(saved[-1])}" if saved else "from the start"
+        where = f"from step {read_meta(saved[-1])['step']}" if saved else "from the start"
         progress.note(f"Stopped. The same command goes on {where} in {folder.path}.")
     return result

@@ -15,7 +15,7 @@ from skill_library import SkillText
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
-from skillc_lab.agents.notes import Choose, ShowNotes
+from skillc_lab.agents.shown import Choose, ShowNotes
 from trainers.base import Options, flat_options
 from trainers.config import TrainConfig
 from trainers.evaluation import (

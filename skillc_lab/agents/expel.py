@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import AgentTools
-from skillc_lab.agents.examples import examples_text
 from skillc_lab.agents.gathering import ActingGatherer, GatheringAgent
+from skillc_lab.agents.shown import examples_text
 from trainers.base import Count, Natural
 from trainers.writers import Edit
 

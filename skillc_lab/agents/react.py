@@ -10,7 +10,7 @@ from skill_library import SkillText
 from skillc_gym.episodes import Episode
 from skillc_gym.panels import tasks_by_type
 from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
-from skillc_lab.agents.examples import demonstrated, examples_text
+from skillc_lab.agents.shown import demonstrated, examples_text
 from trainers.base import Count
 from trainers.rollout import panel_of
 

@@ -16,7 +16,7 @@ from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
-from skillc_lab.skills.learn import learn_skills
+from skillc_lab.skills.libraries import learn_skills
 from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer

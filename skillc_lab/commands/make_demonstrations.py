@@ -15,7 +15,7 @@ from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from skillc_lab.agents.examples import expert_replies
+from skillc_lab.agents.shown import expert_replies
 from skillc_lab.cli.command import Command, complain
 from trainers.tracking import json_line
 

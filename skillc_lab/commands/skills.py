@@ -13,7 +13,7 @@ from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.cli.command import Command, say
-from skillc_lab.skills.check import Flaw, check_library, diff_libraries, lint_library
+from skillc_lab.skills.libraries import Flaw, check_library, diff_libraries, lint_library
 from skillc_lab.skills.shown import (
     ShownText,
     check_shown,

@@ -15,8 +15,7 @@ from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines
 from skillc_lab.skills.effect import SkillTest
-from skillc_lab.skills.evals import EVALS_FILE, SkillEval, read_evals
-from skillc_lab.skills.workspace import cases_of, next_iteration, write_workspace
+from skillc_lab.skills.evals import EVALS_FILE, SkillEval, cases_of, next_iteration, read_evals, write_workspace
 from trainers.base import Share
 from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN

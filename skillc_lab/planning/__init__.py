@@ -1,6 +1,5 @@
 """What a run needs before it is started: memory per GPU, and which setting makes it fit."""
 
-from skillc_lab.planning.context import EpisodeLength, episode_length
 from skillc_lab.planning.plan import Plan, make_plan
 from skillc_lab.planning.setups import (
     Machine,
@@ -12,18 +11,7 @@ from skillc_lab.planning.setups import (
     setup_names,
     typed_words,
 )
+from skillc_lab.planning.shapes import EpisodeLength, episode_length
 
-__all__ = [
-    "EpisodeLength",
-    "Machine",
-    "Plan",
-    "Setup",
-    "Sharding",
-    "episode_length",
-    "launch_command",
-    "launcher_file",
-    "load_setup",
-    "make_plan",
-    "setup_names",
-    "typed_words",
-]
+__all__ = ["EpisodeLength", "Machine", "Plan", "Setup", "Sharding", "episode_length", "launch_command", "launcher_file"]
+__all__ += ["load_setup", "make_plan", "setup_names", "typed_words"]

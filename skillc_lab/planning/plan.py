@@ -47,6 +47,14 @@ class Plan:
     shape: ModelShape
     work: Workload
     parts: Sequence[Part]
+    host: float
+    """Bytes on the host at the peak."""
+    checkpoint: float
+    """Bytes of a checkpoint on the disk."""
+    operations: float
+    """Floating-point operations of an update on each GPU, all rows as long as planned."""
+    refusals: tuple[str, ...]
+    """Why training would refuse the run, whatever its memory."""
     remedies: Sequence[Remedy] = ()
 
     @property
@@ -65,21 +73,6 @@ class Plan:
         return max(self.update, self.generation)
 
     @property
-    def host(self) -> float:
-        """Bytes on the host at the peak."""
-        return host_bytes(self.config, self.shape, self.machine, self.work)
-
-    @property
-    def checkpoint(self) -> float:
-        """Bytes of a checkpoint on the disk."""
-        return checkpoint_bytes(self.config, self.shape, self.machine, self.work)
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why training would refuse the run, whatever its memory."""
-        return tuple(_refusals(self.config, self.machine))
-
-    @property
     def warnings(self) -> tuple[str, ...]:
         """What else will not work."""
         return tuple(_warnings(self))
@@ -89,11 +82,6 @@ class Plan:
         """Whether GPU and host hold it, and training accepts it."""
         room = self.machine.host_memory
         return not self.refusals and self.total <= self.machine.usable and (room is None or self.host <= room * GIB)
-
-    @property
-    def operations(self) -> float:
-        """Floating-point operations of an update on each GPU, all rows as long as planned."""
-        return update_operations(self.config, self.shape, self.work)
 
     @property
     def seconds(self) -> float | None:
@@ -170,7 +158,17 @@ def make_plan(
 
 def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens: int | None) -> Plan:
     work = workload_of(config, shape, machine, row_tokens)
-    return Plan(config, machine, shape, work, memory_parts(config, shape, machine, work))
+    return Plan(
+        config,
+        machine,
+        shape,
+        work,
+        memory_parts(config, shape, machine, work),
+        host=host_bytes(config, shape, machine, work),
+        checkpoint=checkpoint_bytes(config, shape, machine, work),
+        operations=update_operations(config, shape, work),
+        refusals=tuple(_refusals(config, machine)),
+    )
 
 
 def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Literal
 from skill_library import GRADES, SkillLibrary
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
-from skillc_lab.skills.check import Flaw
+from skillc_lab.skills.libraries import Flaw
 from skillc_lab.tables import Table
 
 Standing = Literal["same", "same and more", "changed", "not in it"]
@@ -95,7 +95,11 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
 
 def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Flaw]:
     """Finds records that contradict themselves, and texts that are not of the library that should have been read."""
-    return [finding for each in shown for finding in [*_contradictions(each), *_departures(each, library)]]
+    flaws = []
+    for each in shown:
+        name = f"{each.skill or 'a text without a name'}, shown for {each.task_type or 'no task type'}"
+        flaws += [Flaw(printable(name), fault, True) for fault in _faults(each, library)]
+    return flaws
 
 
 def printable(text: str) -> str:
@@ -110,32 +114,16 @@ def _prompted(episode: Episode) -> bool:
     return any(episode.skill_text in message.get("content", "") for message in episode.messages)
 
 
-def _contradictions(shown: ShownText) -> list[Flaw]:
-    found = []
+def _faults(shown: ShownText, library: SkillLibrary | None) -> Iterator[str]:
     if shown.text and shown.recorded_sha256 not in ("", shown.sha256):
-        message = (
-            f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
-        )
-        found.append(Flaw(_called(shown), message, True))
+        yield f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
     if shown.absent:
-        message = f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
-        found.append(Flaw(_called(shown), message, True))
-    return found
-
-
-def _departures(shown: ShownText, library: SkillLibrary | None) -> list[Flaw]:
-    """What a text has against a library; nothing without the skill, where an agent's notes are no skill of it."""
+        yield f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
     if library is None or not shown.condition:
-        return []
-    told = {
-        "changed": f"the library {library.name} has another text for it today",
-        "not in it": f"the library {library.name} has no such skill for this task type",
-    }.get(standing(shown, library) or "")
-    return [Flaw(_called(shown), f"{told}; {shown.episodes} episodes read this one", True)] if told else []
-
-
-def _called(shown: ShownText) -> str:
-    return printable(f"{shown.skill or 'a text without a name'}, shown for {shown.task_type or 'no task type'}")
+        return  # without the skill an agent's notes are shown, which are no skill of the library
+    held = {"changed": "another text for it today", "not in it": "no such skill for this task type"}
+    if told := held.get(standing(shown, library) or ""):
+        yield f"the library {library.name} has {told}; {shown.episodes} episodes read this one"
 
 
 # In words -------------------------------------------------------------------------------------------------------------

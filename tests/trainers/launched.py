@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
+from skillc_lab.planning import typed_words
 from tests.trainers.test_train import weights
 from trainers.config import TrainConfig
 from trainers.training import RunResult
@@ -31,7 +31,7 @@ def train_with_two(
 ) -> subprocess.CompletedProcess[str]:
     """Runs ``skillc train`` in two processes, to its end, which may be expected to be a bad one."""
     plain = TrainConfig(model=config.model).to_json()
-    words = [f"{name}={_written(value)}" for name, value in config.to_json().items() if value != plain[name]]
+    words = typed_words({name: value for name, value in config.to_json().items() if value != plain[name]})
     done = subprocess.run(
         [
             *(*LAUNCHER, "--standalone", "-m", entry, "train", *words),
@@ -45,12 +45,6 @@ def train_with_two(
     )
     assert (done.returncode == 0) is not dies, done.stderr[-4000:]
     return done
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list):
-        return ",".join(value)
-    return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
 def assert_same_run(one: RunResult, folder: Path, *, atol: float = 1e-5) -> None:

@@ -16,17 +16,6 @@ from trainers.memory.base import (
 from trainers.memory.by_success import EvolveRMemory, SkillRLMemory
 from trainers.memory.by_utility import D2SkillMemory, RetroAgentMemory, Skill1Memory
 
-__all__ = ["BankMemory", "BankOptions"]
-__all__ += ["D2SkillMemory", "RetroAgentMemory", "Skill1Memory"]
-__all__ += ["Entry", "SkillBank"]
-__all__ += ["EvolveRMemory", "SkillRLMemory"]
-__all__ += [
-    "DistractedLibrary",
-    "FixedLibrary",
-    "GuidedLibrary",
-    "Memory",
-    "MemoryTools",
-    "SkillMemory",
-    "SkillSelector",
-]
-__all__ += ["skill_selectors", "specific_text"]
+__all__ = ["BankMemory", "BankOptions", "D2SkillMemory", "DistractedLibrary", "Entry", "EvolveRMemory", "FixedLibrary"]
+__all__ += ["GuidedLibrary", "Memory", "MemoryTools", "RetroAgentMemory", "Skill1Memory", "SkillBank", "SkillMemory"]
+__all__ += ["SkillRLMemory", "SkillSelector", "skill_selectors", "specific_text"]

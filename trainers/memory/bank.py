@@ -36,10 +36,6 @@ class Entry(Draft):
     wins: float = 0.0
     last_used: int = 0
 
-    def used(self, won: bool, update: int) -> Entry:
-        """The entry after one more episode was shown it."""
-        return replace(self, uses=self.uses + 1, wins=self.wins + float(won), last_used=update)
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values; :meth:`from_dict` gives an equal entry."""
         return {**asdict(self), "sources": list(self.sources)}
@@ -104,8 +100,9 @@ class SkillBank:
     def record_use(self, names: Iterable[str], won: bool, update: int) -> None:
         """Counts an episode that was shown these entries; entries evicted since then are passed over."""
         for name in names:
-            if name in self._entries:
-                self._entries[name] = self._entries[name].used(won, update)
+            if (entry := self._entries.get(name)) is not None:
+                wins = entry.wins + float(won)
+                self._entries[name] = replace(entry, uses=entry.uses + 1, wins=wins, last_used=update)
                 self.total_uses += 1
 
     def rate(self, name: str, utility: float) -> None:
@@ -193,14 +190,9 @@ def moving_utility(utility: float, credit: float, rate: float) -> float:
     return (1.0 - rate) * utility + rate * credit
 
 
-def exploration_bonus(total: int, uses: int) -> float:
-    """``sqrt(ln(1 + N) / (1 + n))`` of D2Skill (arXiv 2603.28716), of N uses of all entries and n of this one."""
-    return math.sqrt(math.log1p(total) / (1 + uses))
-
-
 def upper_confidence(entry: Entry, total: int, scale: float = 0.05) -> float:
-    """Utility plus ``scale`` times :func:`exploration_bonus`: what D2Skill ranks and evicts by; Skill1 ranks by it."""
-    return entry.utility + scale * exploration_bonus(total, entry.uses)
+    """``u + scale sqrt(ln(1 + N) / (1 + n))``, N uses of all: D2Skill ranks and evicts by it, Skill1 ranks by it."""
+    return entry.utility + scale * math.sqrt(math.log1p(total) / (1 + entry.uses))
 
 
 def d2skill_score(similarity: float, entry: Entry, total: int, scale: float = 0.05) -> float:
@@ -217,11 +209,6 @@ def retroagent_score(similarity: float, entry: Entry, total: int, alpha: float =
 def principle_score(entry: Entry) -> float:
     """``(s + 1) / (n + 2)`` of EvolveR (arXiv 2510.16079): s successes in n uses."""
     return (entry.wins + 1.0) / (entry.uses + 2.0)
-
-
-def intrinsic_reward(progress: float, best: float) -> float:
-    """``max(0, progress - best)`` of RetroAgent: the gain over the running best of its task."""
-    return max(0.0, progress - best)
 
 
 def hindsight_bonus(success: ArrayLike, task: Sequence[str], condition: ArrayLike) -> FloatArray:

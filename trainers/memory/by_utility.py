@@ -16,7 +16,6 @@ from trainers.memory.bank import (
     Entry,
     d2skill_score,
     hindsight_bonus,
-    intrinsic_reward,
     moving_utility,
     retroagent_score,
     upper_confidence,
@@ -110,7 +109,7 @@ class _RetroAgent(BankMemory):
         return retroagent_score(similarity, entry, total, self.options.likeness_weight, scale)
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
-        """Adds the intrinsic reward; moves no running best."""
+        """Adds the intrinsic reward, the gain over the running best of the task, which it does not move."""
         episodes = [trajectory.episode for trajectory in batch.trajectories]
         graded, milestones = self._measures(episodes)
         extra = []
@@ -118,7 +117,7 @@ class _RetroAgent(BankMemory):
             steps = () if episode.task_type in graded else milestones.get(episode.task_type, ())
             done = max(episode.task_score, share_taken(episode, steps) * len(steps) / (len(steps) + 1))
             progress = 1.0 if episode.won else done
-            extra.append(intrinsic_reward(progress, self._best.get(episode.task_id, 0.0)))
+            extra.append(max(0.0, progress - self._best.get(episode.task_id, 0.0)))
         return batch.returns + self.options.intrinsic_weight * np.asarray(extra, dtype=np.float64)
 
     def credit(self, batch: RolloutBatch) -> None:

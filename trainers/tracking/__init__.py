@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from skillc_gym.envs.registry import short_type
     from trainers.tracking.checkpoints import read_checkpoint
     from trainers.tracking.files import iter_records, json_line, parse_object, read_object, sha256_of_file, write_json
-    from trainers.tracking.live import make_progress
     from trainers.tracking.policy_settings import complete_settings, playing_settings, save_policy_settings
-    from trainers.tracking.progress import PlainProgress, Progress, SilentProgress
+    from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
     from trainers.tracking.run_folder import RunFolder, make_folder, one_revision, provenance, require_clean
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

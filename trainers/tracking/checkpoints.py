@@ -101,11 +101,6 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def checkpoint_step(path: Path) -> int:
-    """The update after which a checkpoint was written."""
-    return int(read_meta(path)["step"])
-
-
 def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[str, Any]:
     """What a checkpoint says of its run, ``step``, ``method`` and ``counters`` in it; refuses one of another run.
 

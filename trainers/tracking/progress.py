@@ -1,7 +1,8 @@
-"""What a person sees while a run trains: plain lines, or nothing; bars on a terminal are in ``live.py`` beside this."""
+"""What a person sees while a run trains: plain lines, on a terminal with bars below them, or nothing."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from typing import IO, Any
@@ -38,13 +39,11 @@ class PlainProgress(Progress):
 
     def __init__(self, stream: IO[str]) -> None:
         self.stream = stream
-        self._steps = 0
-        self._clock = Clock()
+        self._began, self._from, self._steps = time.monotonic(), 0, 0
 
     def start(self, title: str, step: int, steps: int) -> None:
         """Writes the title."""
-        self._steps = steps
-        self._clock.start(step)
+        self._began, self._from, self._steps = time.monotonic(), step, steps
         self._line(title)
 
     def record(self, record: Record) -> None:
@@ -55,7 +54,9 @@ class PlainProgress(Progress):
                 f"{_percent(record['overall_without'])}{_curriculum(record)}{_cuts(record)}"
             )
             return
-        left = self._clock.left(record["step"], self._steps)
+        done = record["step"] - self._from
+        rest = (time.monotonic() - self._began) / done * (self._steps - record["step"]) if done > 0 else None
+        left = "?" if rest is None else duration(rest)
         self._line(
             f"step {record['step']:>4}/{self._steps}   success {_percent(record['success'])} "
             f"(with {_percent(record['success_with'])}, without {_percent(record['success_without'])})   "
@@ -93,25 +94,6 @@ def _cuts(record: Record) -> str:
     return f"   cut by the context: with {_percent(shares['with'])}, without {_percent(shares['without'])}"
 
 
-class Clock:
-    """Estimates how long the rest takes, from the steps since it was started."""
-
-    def __init__(self) -> None:
-        self._from = 0
-        self._began = time.monotonic()
-
-    def start(self, step: int) -> None:
-        """Starts counting after so many steps."""
-        self._from, self._began = step, time.monotonic()
-
-    def left(self, step: int, steps: int) -> str:
-        """The time left, in words."""
-        done = step - self._from
-        if done <= 0:
-            return "?"
-        return duration((time.monotonic() - self._began) / done * (steps - step))
-
-
 def duration(seconds: float) -> str:
     """12 s, 3 min 20 s, 2 h 05 min."""
     whole = round(seconds)
@@ -125,3 +107,52 @@ def duration(seconds: float) -> str:
 def tokens_per_second(record: Mapping[str, Any]) -> float:
     """Speed of generation in one step, environments included."""
     return float(record["tokens_generated"]) / max(float(record.get("seconds_generate", 0.0)), 1e-9)
+
+
+# On a terminal -------------------------------------------------------------------------------------------------------
+
+
+class LiveProgress(PlainProgress):
+    """One bar says how far the run is, the other how far its step: generation, update or validation. Needs rich."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        super().__init__(stream)
+        self.bars = Bars(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=Console(file=stream)
+        )
+        self._run, self._within = self.bars.add_task("step"), self.bars.add_task("starting")
+
+    def start(self, title: str, step: int, steps: int) -> None:
+        """Writes the title, and shows the bars."""
+        super().start(title, step, steps)
+        self.bars.update(self._run, completed=step, total=steps)
+        self.bars.start()
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """Moves the second bar."""
+        self.bars.update(self._within, description=name, completed=done, total=total)
+
+    def record(self, record: Record) -> None:
+        """Writes the line, and moves the first bar."""
+        super().record(record)
+        self.bars.update(self._run, completed=record["step"])
+
+    def close(self) -> None:
+        """Leaves the bars as they are."""
+        self.bars.stop()
+
+    def _line(self, text: str) -> None:
+        self.bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def make_progress(stream: IO[str] | None = None) -> Progress:
+    """Lines with bars below them on a terminal (with rich installed), lines alone elsewhere."""
+    stream = stream or sys.stderr
+    try:
+        return LiveProgress(stream) if stream.isatty() else PlainProgress(stream)
+    except ImportError:
+        return PlainProgress(stream)

@@ -83,8 +83,6 @@ class RunFolder:
         write_json(self.path / "versions.json", provenance())
         write_json(self.path / "tasks.json", tasks)
 
-    # Metrics -----------------------------------------------------------------------------------------------------
-
     def append(self, record: Mapping[str, Any]) -> None:
         """Adds one line to the metrics; numbers that are not finite become null."""
         with storing(self.metrics_path), os.fdopen(open_new(self.metrics_path, append=True), "wb") as file:
@@ -102,15 +100,11 @@ class RunFolder:
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
 
-    # Transcripts -------------------------------------------------------------------------------------------------
-
     def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> Path:
         """Writes episodes as ``transcripts/<name>.jsonl``, prompts with the exact injected text included."""
         path = self.transcripts_path / f"{name}.jsonl"
         write_jsonl(path, list(episodes))
         return path
-
-    # What is trained ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def new_policy(self, *, commit: bool = True) -> Iterator[Path]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,7 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance
-from trainers.warmstart.cloning import (
-    CLONING_FILE,
-    IGNORED,
-    ProgressFile,
-    clone,
-    reply_loss,
-    tokenise_conversation,
-)
+from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
@@ -43,16 +36,12 @@ Progress = Callable[[str, int, int, float], Any]
 """Called with (phase, done, total, loss or nan)."""
 
 
-def _demonstrated(recipe: PolicyRecipe, chat_format: ChatFormat) -> Iterator[Demonstration]:
-    mixed = round(recipe.episodes * recipe.mixture_share)
-    yield from demonstrations(recipe.demonstrations, chat_format, count=recipe.episodes - mixed, seed=recipe.seed)
-    if recipe.mixture is not None and mixed:
-        yield from demonstrations(recipe.mixture, chat_format, count=mixed, seed=recipe.seed)
-
-
 def _play_all(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> list[Demonstration]:
-    played = []
-    for demo in _demonstrated(recipe, chat_format):
+    mixed, played = round(recipe.episodes * recipe.mixture_share), list[Demonstration]()
+    demos = demonstrations(recipe.demonstrations, chat_format, count=recipe.episodes - mixed, seed=recipe.seed)
+    if recipe.mixture is not None and mixed:
+        demos = chain(demos, demonstrations(recipe.mixture, chat_format, count=mixed, seed=recipe.seed))
+    for demo in demos:
         played.append(demo)
         if progress is not None and len(played) % 50 == 0:
             progress("demonstrations", len(played), recipe.episodes, float("nan"))

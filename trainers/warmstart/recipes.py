@@ -73,15 +73,11 @@ class PolicyRecipe:
 
 def shipped_recipe(env: str = "alfworld") -> PolicyRecipe:
     """The recipe of a policy that ships with the package."""
-    return _recipe(env, "generated", generator=dict(warm_started(env)[1].generator))
+    return data_recipe("generated", env, generator=dict(warm_started(env)[1].generator))
 
 
-def data_recipe(data: str, env: str = "alfworld") -> PolicyRecipe:
-    """A recipe for a policy warm-started on the training split of a folder or archive."""
-    return _recipe(env, data)
-
-
-def _recipe(env: str, data: str, **options: Any) -> PolicyRecipe:
+def data_recipe(data: str, env: str = "alfworld", **options: Any) -> PolicyRecipe:
+    """A recipe for a policy warm-started on the training split of data, with further arguments of the environment."""
     shown = {"data": data, "split": "train", **options}
     rates = dict(warm_started(env)[1].error_rates)
     return PolicyRecipe(demonstrations=DemonstrationConfig(env=env, env_kwargs=shown, error_rates_without_skill=rates))
@@ -149,9 +145,8 @@ def small_policy_settings(env: str, data: str | None = "generated") -> dict[str,
     }
 
 
-TRAINING_TEMPERATURE = 1.0
-ATTEMPTS: Mapping[float, int] = {TRAINING_TEMPERATURE: 4, 0.4: 1}
-"""Pairs of episodes per task at each temperature: more at that of training, where rare successes count."""
+ATTEMPTS: Mapping[float, int] = {1.0: 4, 0.4: 1}
+"""Pairs of episodes per task at each temperature: more at that of training, 1, where rare successes count."""
 
 
 def measure_start(recipe: PolicyRecipe, policy: Path, per_type: int) -> dict[str, Any]:

@@ -105,11 +105,11 @@ class ModelWriter(LLMWriter, Writer):
         question, limits = _prompts("skills")[prompt], {"at_most": at_most, "longest": self._longest}
         questions = [question.format(kind=own[0].task_type, episodes=self._shown(own), **limits) for own in groups]
         found = self._texts(questions, "skills", at_most)
-        return [self._draft(text, group) for group, texts in zip(groups, found, strict=True) for text in texts]
+        return [self._draft(text, own, own[0].goal) for own, texts in zip(groups, found, strict=True) for text in texts]
 
-    def _draft(self, text: str, group: Sequence[Episode]) -> Draft:
-        sources = tuple(sorted({episode.task_id for episode in group}))
-        return Draft(text, group[0].goal, group[0].task_type, writer=self.name, sources=sources)
+    def _draft(self, text: str, group: Sequence[Episode | Note], key: str = "") -> Draft:
+        sources = tuple(sorted({each.task_id for each in group}))
+        return Draft(text, key, group[0].task_type, writer=self.name, sources=sources)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class NotedWriter(ModelWriter):
         questions = [question.format(kind=own[0].task_type, notes=_listed(own), **limits) for own in groups]
         found = self._ask(questions, lambda reply: read_lists(reply, "skills", "mistakes", **limits))
         drafts = [
-            self._noted(text, notes)
+            self._draft(text, notes)
             for notes, (skills, mistakes) in zip(groups, (each or ([], []) for each in found), strict=True)
             for text in (*skills, *(f"Mistake to avoid: {text}" for text in mistakes))
         ]
@@ -167,10 +167,6 @@ class NotedWriter(ModelWriter):
         sources = tuple(sorted({task for draft in drafts for task in draft.sources}))
         texts = self._texts([question], "skills")[0]
         return [Draft(text, kind="general", writer=self.name, sources=sources) for text in texts]
-
-    def _noted(self, text: str, notes: Sequence[Note]) -> Draft:
-        sources = tuple(sorted({note.task_id for note in notes}))
-        return Draft(text, task_type=notes[0].task_type, writer=self.name, sources=sources)
 
 
 class PolicyWriter(LLMWriter):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
+from skill_library import SkillText
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from skillc_lab.agents import AGENTS, get_agent
+from skillc_lab.agents.shown import ShowNotes
 from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
 from tests.trainers.scripted_engine import ScriptedEngine
 from tests.trainers.toys import SECRET, TOY_ID, toy_config
@@ -252,3 +257,40 @@ def test_names_options_and_attempts_are_checked() -> None:
             get_agent(name, **{option: 0})
     with pytest.raises(ConfigError, match="leave attempts at 1"):
         evaluate_policy(HOUSE, engine=engine(shop), agent=get_agent("reflexion"), attempts=2)
+
+
+# What is shown --------------------------------------------------------------------------------------------------------
+
+GAMES = {"data": "generated", "generator": {"games_per_type": 1, "size": "small"}, "task_types": ["pick"]}
+
+
+def noted(choose: Any, form: str = "conversation") -> Any:
+    env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", **GAMES), "alfworld", where="info")
+    return ChatPrompt(ActionFormat(ShowNotes(env, choose)), {"form": form})
+
+
+@pytest.mark.parametrize("form", ["conversation", "window"])
+@pytest.mark.parametrize("skill", [True, False])
+def test_the_note_is_in_the_prompt_and_in_the_record(skill: bool, form: str) -> None:
+    env = noted(lambda info: SkillText("mine", f"Mind {info['task_type']}."), form)
+    _, info = env.reset(seed=0, options={"skill": skill})
+    for _ in range(2):
+        assert info["condition"] == int(skill)
+        assert info["skill"] == ("general+pick+mine" if skill else "mine")
+        assert info["skill_text"].endswith("Mind pick_and_place_simple.")
+        assert info["skill_text"] in info["messages"][0]["content"]
+        assert info["skill_sha256"] == hashlib.sha256(info["skill_text"].encode()).hexdigest()
+        info = env.step("look")[-1]
+
+
+def test_without_a_note_nothing_changes() -> None:
+    bare = ChatPrompt(ActionFormat(SkillInjection(gymnasium.make("skillc/ALFWorld-v0", **GAMES), where="info")))
+    for skill in (True, False):
+        options = {"skill": skill}
+        assert noted(lambda info: None).reset(seed=0, options=options) == bare.reset(seed=0, options=options)
+
+
+def test_every_episode_is_asked_for_anew_by_its_condition() -> None:
+    env = noted(lambda info: SkillText("on", "Sure.") if info["condition"] else None)
+    assert env.reset(seed=0, options={"skill": True})[1]["skill"] == "general+pick+on"
+    assert env.reset(seed=0, options={"skill": False})[1]["skill"] == ""

@@ -35,7 +35,7 @@ class Absent(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Absent())
 from skillc_lab.cli.main import main
-from trainers.tracking.live import LiveProgress
+from trainers.tracking.progress import LiveProgress
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -27,15 +27,7 @@ from trainers.memory import (
     SkillBank,
     SkillRLMemory,
 )
-from trainers.memory.bank import (
-    d2skill_score,
-    exploration_bonus,
-    hindsight_bonus,
-    intrinsic_reward,
-    moving_utility,
-    principle_score,
-    retroagent_score,
-)
+from trainers.memory.bank import d2skill_score, hindsight_bonus, moving_utility, principle_score, retroagent_score
 from trainers.memory.base import MemoryTools
 from trainers.writers import Draft
 
@@ -47,11 +39,15 @@ def bank_of(*texts: str) -> SkillBank:
     return bank
 
 
-def test_the_same_text_is_kept_once_per_type():
+def test_the_same_text_is_kept_once_per_type_and_names_are_never_given_again():
     bank = bank_of("heat it")
     assert bank.add(Draft("heat it"), update=9).created == 0
     assert bank.add(Draft("heat it", task_type="heat"), update=9).name == "s00002"
-    assert len(bank) == 2
+    bank.remove("s00002")
+    assert bank.add(Draft("c"), update=2).name == "s00003"
+    assert ("s00002" in bank, len(bank)) == (False, 2)
+    with pytest.raises(UnknownNameError, match="s00001"):
+        bank["s00002"]
 
 
 def test_uses_and_wins_are_counted_per_entry():
@@ -75,15 +71,6 @@ def test_a_bank_that_is_missing_or_of_other_types_is_refused_in_words(tmp_path):
             SkillBank().load_state_dict({**state, "entries": [{**state["entries"][0], name: value}]})
     with pytest.raises(TranscriptError, match="how many entries"):
         SkillBank().load_state_dict({key: value for key, value in state.items() if key != "added"})
-
-
-def test_names_are_never_given_again():
-    bank = bank_of("a", "b")
-    bank.remove("s00002")
-    assert bank.add(Draft("c"), update=2).name == "s00003"
-    assert "s00002" not in bank
-    with pytest.raises(UnknownNameError, match="s00001"):
-        bank["s00002"]
 
 
 @given(st.lists(st.floats(-1, 1), max_size=8), st.integers(0, 8), st.sets(st.integers(0, 7)))
@@ -148,12 +135,12 @@ def test_what_a_model_writes_stays_on_one_line(tmp_path, text):
 
 def test_the_scores_follow_their_definitions():
     entry = Entry("a", utility=0.4, uses=3, wins=2.0)
-    assert exploration_bonus(10, 3) == pytest.approx(math.sqrt(math.log(11) / 4))
     assert d2skill_score(0.5, entry, 10) == pytest.approx(0.05 + 0.9 * (0.4 + 0.05 * math.sqrt(math.log(11) / 4)))
     assert retroagent_score(0.5, entry, 10) == pytest.approx(0.35 + 0.3 * (0.4 + math.sqrt(math.log(10) / 4)))
     assert principle_score(entry) == pytest.approx(3 / 5)
     assert moving_utility(0.4, 1.0, 0.5) == pytest.approx(0.7)
-    assert (intrinsic_reward(0.7, 0.5), intrinsic_reward(0.5, 0.7)) == (pytest.approx(0.2), 0.0)
+    assert math.isfinite(retroagent_score(0.0, Entry("a"), 0)), "nobody was shown anything yet"
+    assert principle_score(Entry("a")) == 0.5
 
 
 def test_hindsight_compares_every_rollout_with_the_skill_free_ones_of_its_task():
@@ -162,12 +149,18 @@ def test_hindsight_compares_every_rollout_with_the_skill_free_ones_of_its_task()
     assert bonus.tolist() == [0.5, -0.5, 0.5, -0.5, 0.0]
 
 
-def test_an_unused_entry_has_a_finite_score():
-    assert math.isfinite(retroagent_score(0.0, Entry("a"), 0))
-    assert principle_score(Entry("a")) == 0.5
+def planted(options, folder: Path, *drafts: Draft, uses: int = 0, utility: float = 0.0, **changes):
+    """A memory that starts from a bank of these drafts, the last of which has so many wins and this utility."""
+    bank = SkillBank()
+    names = [bank.add(draft, 0).name for draft in drafts]
+    bank.record_use(names[-1:] * uses, won=True, update=0)
+    bank.rate(names[-1], utility)
+    bank.save(folder / "planted.jsonl")
+    return options(bank=str(folder / "planted.jsonl"), **changes).start(tools(folder))
 
 
 METHODS = [D2SkillMemory, SkillRLMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory]
+HEAT = "pick_heat_then_place_in_recep"
 WIN = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1"]
 
 
@@ -180,14 +173,9 @@ def ask(memory, *, training: bool = True, kind: str = "heat", goal: str = "heat 
 
 
 @pytest.mark.parametrize("options", METHODS)
-def test_an_empty_bank_shows_nothing(options, tmp_path):
-    memory = options(start_with="nothing").start(tools(tmp_path))
-    assert ask(memory).text == ""
-
-
-@pytest.mark.parametrize("options", METHODS)
 def test_what_won_comes_to_be_shown(options, tmp_path):
     memory = options(start_with="nothing").start(tools(tmp_path))
+    assert ask(memory).text == ""
     won, lost = episode(won=True, actions=WIN), episode(won=False, condition=1)
     for _ in range(5):
         log = memory.observe(batch_of([won, lost, lost, lost]))["memory"]
@@ -214,13 +202,6 @@ def test_a_memory_resumes_where_it_was(options, tmp_path):
     assert played(resumed, range(4, 7)).state_dict() == through.state_dict()
 
 
-def test_what_is_written_twice_in_an_update_is_one_addition(tmp_path):
-    memory = RetroAgentMemory(start_with="nothing").start(tools(tmp_path))
-    twice = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
-    log = memory.observe(batch_of(twice))["memory"]
-    assert (log["size"], log["added"]) == (1, 1)
-
-
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize(("writer", "asked"), [("policy", True), ("none", False)])
 def test_what_cannot_be_read_or_is_not_written_leaves_a_bank_as_it_is(options, writer, asked, tmp_path):
@@ -232,14 +213,11 @@ def test_what_cannot_be_read_or_is_not_written_leaves_a_bank_as_it_is(options, w
 
 
 def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
-    bank = SkillBank()
-    name = bank.add(Draft("heat it", task_type="heat"), 0).name
-    bank.save(tmp_path / "start.jsonl")
-    memory = D2SkillMemory(bank=str(tmp_path / "start.jsonl")).start(tools(tmp_path))
-    shown = [episode(won=w, condition=1, skill=name) for w in (True, True)]
+    memory = planted(D2SkillMemory, tmp_path, Draft("heat it", task_type="heat"))
+    shown = [episode(won=w, condition=1, skill="s00001") for w in (True, True)]
     memory.observe(batch_of([*shown, episode(won=False), episode(won=True)]))
-    assert memory.bank[name].utility == pytest.approx(0.5 * (1.0 - 0.5))
-    assert (memory.bank[name].uses, memory.bank[name].wins) == (2, 2.0)
+    (entry,) = memory.bank
+    assert (entry.utility, entry.uses, entry.wins) == (pytest.approx(0.5 * (1.0 - 0.5)), 2, 2.0)
 
 
 def test_d2skills_bonus_vanishes_in_grpo_unless_returns_are_graded_or_it_is_for_one_branch(tmp_path):
@@ -257,14 +235,10 @@ def test_d2skills_bonus_vanishes_in_grpo_unless_returns_are_graded_or_it_is_for_
 
 
 def test_d2skill_ranks_the_ten_entries_most_like_the_task(tmp_path):
-    bank = SkillBank()
-    for number in range(10):
-        bank.add(Draft(f"alike {number}", key="heat some egg", task_type="heat"), 0)
-    bank.rate(bank.add(Draft("useful elsewhere", key="cool a mug", task_type="heat"), 0).name, 1.0)
-    bank.save(tmp_path / "start.jsonl")
-    start = tools(tmp_path)
-    assert ask(D2SkillMemory(bank=str(tmp_path / "start.jsonl")).start(start)).text == "alike 0"
-    everything = D2SkillMemory(bank=str(tmp_path / "start.jsonl"), candidates=None).start(start)
+    drafts = [Draft(f"alike {number}", key="heat some egg", task_type="heat") for number in range(10)]
+    drafts.append(Draft("useful elsewhere", key="cool a mug", task_type="heat"))
+    assert ask(planted(D2SkillMemory, tmp_path, *drafts, utility=1.0)).text == "alike 0"
+    everything = planted(D2SkillMemory, tmp_path, *drafts, utility=1.0, candidates=None)
     assert ask(everything).text == "useful elsewhere"
 
 
@@ -281,11 +255,8 @@ def test_d2skill_reflects_on_failing_groups_only(tmp_path):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("options", [D2SkillMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory])
 def test_a_useful_entry_wins_over_planted_useless_ones(options, seed, tmp_path):
-    bank = SkillBank()
-    for text in ("useless a", "useful", "useless b"):
-        bank.add(Draft(text, key="heat some egg", task_type="heat"), 0)
-    bank.save(tmp_path / "planted.jsonl")
-    memory = options(bank=str(tmp_path / "planted.jsonl"), show=1).start(tools(tmp_path))
+    drafts = [Draft(text, key="heat some egg", task_type="heat") for text in ("useless a", "useful", "useless b")]
+    memory = planted(options, tmp_path, *drafts, show=1)
     rng, chosen = np.random.default_rng(seed), []
     for _ in range(120):
         shown = [ask(memory, member=member) for member in range(4)]
@@ -303,23 +274,21 @@ def test_a_useful_entry_wins_over_planted_useless_ones(options, seed, tmp_path):
 
 def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path):
     memory = SkillRLMemory(review_every=2).start(tools(tmp_path, "alfworld"))
-    kind = "pick_heat_then_place_in_recep"
-    library = ask(memory, kind=kind)
+    library = ask(memory, kind=HEAT)
     assert "General skill" in library.text
     assert "hot thing" in library.text
-    poor = batch_of([episode(won=w, kind=kind, actions=WIN) for w in (True, False, False, False)])
+    poor = batch_of([episode(won=w, kind=HEAT, actions=WIN) for w in (True, False, False, False)])
     assert memory.observe(poor)["memory"]["added"] == 0
     assert memory.observe(poor)["memory"]["added"] == 1
-    assert "Key step" in ask(memory, kind=kind).text
+    assert "Key step" in ask(memory, kind=HEAT).text
 
 
 def test_what_skillrl_writes_takes_no_library_skills_place(tmp_path):
     memory = SkillRLMemory().start(tools(tmp_path, "alfworld"))
-    kind = "pick_heat_then_place_in_recep"
-    library = ask(memory, kind=kind).text
+    library = ask(memory, kind=HEAT).text
     for number in range(3):
-        memory.bank.add(Draft(f"written {number}", "heat some egg", kind), 5)
-    assert ask(memory, kind=kind).text == f"{library}\n\nwritten 0"
+        memory.bank.add(Draft(f"written {number}", "heat some egg", HEAT), 5)
+    assert ask(memory, kind=HEAT).text == f"{library}\n\nwritten 0"
 
 
 def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
@@ -337,7 +306,8 @@ def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
 def test_an_entry_that_retroagent_never_showed_stands_above_one_that_failed(tmp_path):
     memory = RetroAgentMemory(start_with="library").start(tools(tmp_path, "alfworld"))
     assert {entry.utility for entry in memory.bank} == {0.5}
-    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    log = memory.observe(batch_of([episode(won=True, actions=WIN)] * 2))
+    assert log["memory"]["added"] == 1, "the same text twice in an update is one addition"
     new = next(entry for entry in memory.bank if entry.created == 1)
     memory.observe(batch_of([episode(won=False, condition=1, skill=new.name)]))
     assert memory.bank[new.name].utility < new.utility == 0.5
@@ -376,36 +346,29 @@ def test_evolver_forgets_principles_that_do_not_help(tmp_path):
 
 @pytest.mark.parametrize(("share", "wrong"), [(0.25, {3, 7}), (0.0, set()), (0.9, set(range(1, 8))), (0.4, {2, 4, 7})])
 def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_path, share, wrong):
-    kind = "pick_heat_then_place_in_recep"
     memory = DistractedLibrary(distracted_share=share).start(tools(tmp_path, "alfworld"))
-    shown = [ask(memory, kind=kind, member=member, training=True) for member in range(8)]
+    shown = [ask(memory, kind=HEAT, member=member, training=True) for member in range(8)]
     assert {member for member, text in enumerate(shown) if text is not None} == wrong
     others = {text.text for text in shown if text is not None}
-    assert load_library("alfworld").for_task(kind).text not in others
+    assert load_library("alfworld").for_task(HEAT).text not in others
     assert all("Skill:" in text for text in others)
-    assert [ask(memory, kind=kind, member=member, training=False) for member in range(8)] == [None] * 8
+    assert [ask(memory, kind=HEAT, member=member, training=False) for member in range(8)] == [None] * 8
 
 
 def test_what_distraction_did_is_recorded(tmp_path):
-    kind = "pick_heat_then_place_in_recep"
     memory = DistractedLibrary(distracted_by="blank").start(tools(tmp_path, "alfworld"))
-    blank = ask(memory, kind=kind, member=3)
+    blank = ask(memory, kind=HEAT, member=3)
     assert set(blank.text.split()) == {"to"}
-    misled = [episode(won=won, condition=1, kind=kind, skill=blank.name) for won in (True, False)]
-    rest = [episode(won=True, condition=1, kind=kind, skill="general+heat") for _ in range(6)]
-    found = memory.observe(batch_of([*misled, *rest, episode(won=True, condition=0, kind=kind)]))
+    misled = [episode(won=won, condition=1, kind=HEAT, skill=blank.name) for won in (True, False)]
+    rest = [episode(won=True, condition=1, kind=HEAT, skill="general+heat") for _ in range(6)]
+    found = memory.observe(batch_of([*misled, *rest, episode(won=True, condition=0, kind=HEAT)]))
     assert found == {"distracted_share": 0.25, "distracted_success": 0.5}
     assert memory.observe(batch_of(rest)) == {"distracted_share": 0.0, "distracted_success": None}
 
 
 @pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
 def test_a_full_bank_takes_new_entries(options, tmp_path):
-    bank = SkillBank()
-    old = bank.add(Draft("old", task_type="cool"), 0).name
-    bank.record_use([old], won=True, update=0)
-    bank.rate(old, 0.9)
-    bank.save(tmp_path / "full.jsonl")
-    memory = options(bank=str(tmp_path / "full.jsonl"), bank_capacity=1).start(tools(tmp_path))
+    memory = planted(options, tmp_path, Draft("old", task_type="cool"), uses=1, utility=0.9, bank_capacity=1)
     memory.observe(batch_of([episode(won=True, actions=WIN)]))
     assert [entry.created for entry in memory.bank] == [0, 1], "the new one has had no chance, and takes no place yet"
     memory.observe(batch_of([episode(won=True, actions=WIN)]))
@@ -415,11 +378,16 @@ def test_a_full_bank_takes_new_entries(options, tmp_path):
 @pytest.mark.parametrize(
     ("share", "guided"), [(0.5, {1, 3, 5, 7}), (0.9, set(range(1, 8))), (1.0, set(range(8))), (0.0, set())]
 )
-def test_skill05_guides_the_share_that_is_asked_for(share, guided, tmp_path):
-    kind = "pick_heat_then_place_in_recep"
+def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(share, guided, tmp_path):
     memory = GuidedLibrary(guided_share=share).start(tools(tmp_path, "alfworld"))
-    memory.observe(batch_of([episode(won=False, condition=1, kind=kind, skill="heat")]))
-    assert {m for m in range(8) if ask(memory, kind=kind, member=m).name == "general+heat"} == guided
+
+    def shown(training: bool = True) -> list[str]:
+        return [ask(memory, kind=HEAT, member=m, training=training).name for m in range(8)]
+
+    assert shown() == ["heat"] * 8, "no type is known to be hard yet"
+    memory.observe(batch_of([episode(won=False, condition=1, kind=HEAT, skill="heat")]))
+    assert shown() == ["general+heat" if m in guided else "heat" for m in range(8)]
+    assert shown(training=False) == ["heat"] * 8
 
 
 @pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
@@ -433,16 +401,3 @@ def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
     memory = options(writer="policy").start(replace(tools(tmp_path), write=write))
     memory.observe(batch_of([episode(won=True, actions=WIN)] * 3))
     assert (asked, [entry.text for entry in memory.bank][:1]) == ([3], ["Lesson 0."])
-
-
-def test_skill05_guides_half_of_a_hard_types_group_and_nobody_else(tmp_path):
-    kind = "pick_heat_then_place_in_recep"
-    memory = GuidedLibrary().start(tools(tmp_path, "alfworld"))
-
-    def names(training):
-        return [ask(memory, kind=kind, member=m, training=training).name for m in range(4)]
-
-    assert names(True) == ["heat"] * 4
-    memory.observe(batch_of([episode(won=False, condition=1, kind=kind, skill="heat")]))
-    assert names(True) == ["heat", "general+heat"] * 2
-    assert names(False) == ["heat"] * 4

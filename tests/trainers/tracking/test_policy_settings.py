@@ -94,10 +94,9 @@ def test_a_policy_that_learned_to_choose_is_played_so(policy: Path) -> None:
 def test_a_folder_of_the_same_name_is_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "generated").mkdir()
     monkeypatch.chdir(tmp_path)
-    save_policy_settings(tmp_path, TrainConfig(model="m", data="generated", chat="compact"))
-    found, said = completed(model=str(tmp_path), data="generated")
-    assert found["data"] == json.loads((tmp_path / SETTINGS_FILE).read_text())["playing"]["data"] == "generated"
-    assert not any("Warning" in line for line in said)
+    save_policy_settings(tmp_path, TrainConfig(model="m", data="generated"))
+    assert json.loads((tmp_path / SETTINGS_FILE).read_text())["playing"]["data"] == "generated"
+    assert not any("Warning" in line for line in completed(model=str(tmp_path), data="generated")[1])
 
 
 def test_a_policy_without_the_file_behaves_as_before(tmp_path: Path) -> None:

@@ -50,13 +50,7 @@ def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
 
 @pytest.mark.parametrize(
     "damaged",
-    [
-        b'{"step": 2, "ev',
-        b"[" * 100_000,
-        b"[1]",
-        b'{"step": "2"}',
-        b" " * (MAX_LINE_BYTES + 5) + b"x",
-    ],
+    [b'{"step": 2, "ev', b"[" * 100_000, b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
 )
 def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damaged: bytes) -> None:
     lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
@@ -72,28 +66,21 @@ def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damage
 # Checkpoints ---------------------------------------------------------------------------------------------------------
 
 
-def change(path: Path) -> None:
-    (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:])
-
-
-def cut(path: Path) -> None:
-    (path / "deep" / "more").write_bytes(b"")
-
-
-def lose(path: Path) -> None:
-    (path / "weights").unlink()
-
-
-def tell_nonsense(path: Path) -> None:
-    (path / META).write_text("{")
-
-
 def lead_outside(path: Path) -> None:
     (path / "weights").rename(path.parent / "weights")
     (path / "weights").symlink_to(path.parent / "weights")
 
 
-@pytest.mark.parametrize("harm", [change, cut, lose, tell_nonsense, lead_outside])
+HARMS = {
+    "changed": lambda path: (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:]),
+    "cut": lambda path: (path / "deep" / "more").write_bytes(b""),
+    "lost": lambda path: (path / "weights").unlink(),
+    "nonsense": lambda path: (path / META).write_text("{"),
+    "led outside": lead_outside,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolder, harm: Any) -> None:
     older, newer = save(folder, 1), save(folder, 2)
     assert folder.to_resume(CONFIG) == newer
@@ -159,15 +146,13 @@ def test_hashes_notice_every_difference(tmp_path: Path) -> None:
 # Locks ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_goes_wrong_under_the_lock_is_not_blamed_on_it(folder: RunFolder) -> None:
-    with pytest.raises(OSError, match="mine") as caught, folder.locked():
+def test_the_lock_makes_the_folder_or_says_why_not_and_is_not_blamed_for_what_goes_wrong_under_it(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(OSError, match="mine") as caught, RunFolder(tmp_path / "new" / "run").locked():
         raise OSError("mine")
     assert not isinstance(caught.value, StorageError)
-
-
-def test_the_lock_makes_the_folder_or_says_why_not(tmp_path: Path) -> None:
-    with RunFolder(tmp_path / "new" / "run").locked():
-        assert (tmp_path / "new" / "run" / ".lock").exists()
+    assert (tmp_path / "new" / "run" / ".lock").exists()
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="choose another"), RunFolder(tmp_path / "file").locked():
         pass
@@ -198,7 +183,9 @@ def test_a_disk_that_refuses_is_said_in_words(
     assert RunFolder(folder.path).to_resume(CONFIG) == older
 
 
-def test_a_full_disk_under_torch_is_said_in_words(tmp_path: Path) -> None:
+def test_a_full_disk_under_torch_is_said_in_words_and_other_errors_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="CUDA"), storing_weights(tmp_path):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
     torch = pytest.importorskip("torch", reason="needs the train extra")
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this machine")
@@ -207,21 +194,19 @@ def test_a_full_disk_under_torch_is_said_in_words(tmp_path: Path) -> None:
         torch.save({"w": torch.zeros(100_000)}, tmp_path / "weights.pt")
 
 
-def test_other_errors_while_weights_are_written_stay_what_they_are(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="CUDA"), storing_weights(tmp_path):
-        raise RuntimeError("CUDA error: an illegal memory access was encountered")
-
-
 # Policies ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_is_replaced_whole(folder: RunFolder) -> None:
-    for content in ("one", "two"):
+def test_a_policy_is_replaced_whole_and_the_same_one_once_more_leaves_its_card(folder: RunFolder) -> None:
+    for content, cards in (("one", []), ("one", ["card"]), ("two", [])):
         with folder.new_policy() as path:
             path.mkdir()
             (path / "weights").write_text(content)
         assert (folder.policy_path / "weights").read_text() == content
         assert damage(folder.policy_path, read_object(folder.policy_path / POLICY_FILES)) is None
+        assert [path.read_text() for path in folder.policy_path.glob("README.md")] == cards
+        (folder.policy_path / "README.md").write_text("card")
+        assert not list(folder.path.glob(".partial*"))
     with pytest.raises(KeyboardInterrupt), folder.new_policy() as path:  # noqa: PT012
         path.mkdir()
         (path / "weights").write_text("half")
@@ -229,16 +214,6 @@ def test_a_policy_is_replaced_whole(folder: RunFolder) -> None:
     assert (folder.policy_path / "weights").read_text() == "two"
     folder.prepare(CONFIG, {})
     assert not list(folder.path.glob(".partial*"))
-
-
-def test_the_same_policy_once_more_leaves_its_card(folder: RunFolder) -> None:
-    for content, cards in (("one", []), ("one", ["card"]), ("two", [])):
-        with folder.new_policy() as path:
-            path.mkdir()
-            (path / "weights").write_text(content)
-        assert [path.read_text() for path in folder.policy_path.glob("README.md")] == cards
-        (folder.policy_path / "README.md").write_text("card")
-        assert not list(folder.path.glob(".partial*"))
 
 
 def test_the_folder_of_an_evaluation_is_no_run(folder: RunFolder) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -54,85 +53,43 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     tokenizer = build_tokenizer(WORDS)
     data = [tokenise_conversation(ChatTokens(tokenizer), chat(thing)) for thing in ("mug", "plate")] * 8
     config = CloningConfig(batches=60, batch_episodes=8, learning_rate=1e-2)
-    runs = []
-    for _ in range(2):
-        model = build_model(tokenizer, SIZE)
-        runs.append(clone(model, data, config, pad_token_id=tokenizer.pad_token_id))
+    models = [build_model(tokenizer, SIZE) for _ in range(2)]
+    runs = [clone(model, data, config, pad_token_id=tokenizer.pad_token_id) for model in models]
     assert runs[0] == runs[1]
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
 
 
-CONFIG = CloningConfig(batches=12, batch_episodes=2, learning_rate=1e-2)
+def asked_for(out: Path) -> MakePolicyOptions:
+    return MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=6, batch_episodes=2), out=out / "p")
 
 
-def kept_in(folder: Path, key: str = "recipe") -> ProgressFile:
-    return ProgressFile(folder / CLONING_FILE, key, every=5)
-
-
-def cloned(
-    kept: ProgressFile | None = None, stop_after: int | None = None, steps: list[int] | None = None
-) -> tuple[list[float], dict[str, Any]]:
-    tokenizer = build_tokenizer(["see", "take", "mug", "plate", "pan"])
-    things = [[{"role": "user", "content": f"see {x}"}, {"role": "assistant", "content": x}] for x in ("mug", "pan")]
-    data = [tokenise_conversation(ChatTokens(tokenizer), chat) for chat in things * 3]
-    model = build_model(tokenizer, SIZE)
-
-    def on_step(step: int, loss: float) -> None:
-        if steps is not None:
-            steps.append(step)
-        if step + 1 == stop_after:
-            raise KeyboardInterrupt
-
-    losses = clone(model, data, CONFIG, pad_token_id=tokenizer.pad_token_id, on_step=on_step, kept=kept)
-    return losses, {name: value.clone() for name, value in model.state_dict().items()}
-
-
-def test_an_interrupted_cloning_goes_on_to_the_same_weights(tmp_path: Path) -> None:
-    whole_losses, whole = cloned()
-    with pytest.raises(KeyboardInterrupt):
-        cloned(kept_in(tmp_path), stop_after=8)
-    steps: list[int] = []
-    losses, weights = cloned(kept_in(tmp_path), steps=steps)
-    assert steps == [5, 6, 7, 8, 9, 10, 11]
-    assert losses == whole_losses
-    assert all(torch.equal(weights[name], whole[name]) for name in whole)
-
-
-def test_another_recipes_beginning_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        cloned(kept_in(tmp_path), stop_after=5)
-    with pytest.raises(ConfigError, match="begun with other settings"):
-        kept_in(tmp_path, "another").check()
-    with pytest.raises(ConfigError, match="begun with other settings"):
-        cloned(kept_in(tmp_path, "another"))
-
-
-def test_a_damaged_file_is_said_and_kept(tmp_path: Path) -> None:
-    (tmp_path / CLONING_FILE).write_bytes(b"half a file")
-    with pytest.raises(CheckpointError, match="remove it to begin anew"):
-        kept_in(tmp_path).check()
-    assert (tmp_path / CLONING_FILE).read_bytes() == b"half a file"
-
-
-def test_a_policy_that_is_done_leaves_no_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=3, batch_episodes=2), out=tmp_path / "p")
+def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, steps = asked_for(tmp_path), list[int]()
 
     def interrupt(phase: str, done: int, total: int, loss: float) -> None:
-        if (phase, done) == ("cloning", 2):
+        steps.extend([done] * (phase == "cloning"))
+        if steps == [1, 2, 3]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(make, "ProgressFile", lambda path, key: ProgressFile(path, key, every=1))
+    monkeypatch.setattr(make, "ProgressFile", lambda path, key: ProgressFile(path, key, every=2))
     with pytest.raises(KeyboardInterrupt):
         make.make_policy(asked.recipe(), asked.out, progress=interrupt)
-    assert (asked.out / CLONING_FILE).is_file()
-    gone_on = make.make_policy(asked.recipe(), asked.out)
+    begun = (asked.out / CLONING_FILE).read_bytes()
+    with pytest.raises(ConfigError, match="begun with other settings"):
+        make.make_policy(replace(asked.recipe(), seed=1), asked.out, progress=interrupt)
+    (asked.out / CLONING_FILE).write_bytes(b"half a file")
+    with pytest.raises(CheckpointError, match="remove it to begin anew"):
+        make.make_policy(asked.recipe(), asked.out, progress=interrupt)
+    assert (asked.out / CLONING_FILE).read_bytes() == b"half a file", "it is not taken away unasked"
+    (asked.out / CLONING_FILE).write_bytes(begun)
+    gone_on = make.make_policy(asked.recipe(), asked.out, progress=interrupt)
+    assert steps == [1, 2, 3, 3, 4, 5, 6], "the third step was not written down yet, and nothing else was computed"
     assert not (asked.out / CLONING_FILE).exists()
-    at_once = make.make_policy(asked.recipe(), tmp_path / "at-once")
-    assert gone_on["weights_sha256"] == at_once["weights_sha256"]
+    assert gone_on == make.make_policy(asked.recipe(), tmp_path / "at-once")
 
 
 def test_replies_that_are_all_cut_off_are_refused_before_anything_is_cloned(tmp_path: Path) -> None:
-    asked = MakePolicyOptions(Shown(episodes=2, max_steps=5), Cloning(batches=1, batch_episodes=2), out=tmp_path / "p")
+    asked = asked_for(tmp_path)
     with pytest.raises(ConfigError, match="max_length=4 cuts off all replies"):
         make.make_policy(replace(asked.recipe(), max_length=4), asked.out)
     assert not (asked.out / "model.safetensors").exists()
@@ -160,7 +117,7 @@ def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_p
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = build_tokenizer(KNOWN, max_length=128)
-    build_model(tokenizer, PolicySize(layers=1, width=16, heads=2, feed_forward=16)).save_pretrained(tmp_path)
+    build_model(tokenizer, SIZE).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
     rendered = loaded.apply_chat_template(CHAT, tokenize=True, return_dict=False)
@@ -169,12 +126,8 @@ def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_p
 
 
 def test_equal_seeds_give_equal_weights_and_leave_the_global_generator_alone():
-    import torch
-
-    tokenizer = build_tokenizer(KNOWN)
-    size = PolicySize(layers=1, width=16, heads=2, feed_forward=16)
-    before = torch.get_rng_state()
-    first, second, third = (build_model(tokenizer, size, seed=seed).lm_head.weight for seed in (1, 1, 2))
+    tokenizer, before = build_tokenizer(KNOWN), torch.get_rng_state()
+    first, second, third = (build_model(tokenizer, SIZE, seed=seed).lm_head.weight for seed in (1, 1, 2))
     assert torch.equal(before, torch.get_rng_state())
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
@@ -199,9 +152,8 @@ def test_labels_to_click_on_come_back_as_they_were(label, tmp_path):
 
 
 def test_prices_lose_their_cents_and_sizes_keep_their_halves():
-    assert words("size: 7.5, and price lower than 40.00 dollars [SEP] $9.6 to $100.0 [SEP] $1234.56", SHOP) == [
-        *("size", "7.5", "and", "price", "lower", "than", "40.00", "dollars", "$9", "to", "$100", "$1234")
-    ]
+    found = words("size: 7.5, and price lower than 40.00 dollars [SEP] $9.6 to $100.0 [SEP] $1234.56", SHOP)
+    assert found == ["size", "7.5", "and", "price", "lower", "than", "40.00", "dollars", "$9", "to", "$100", "$1234"]
 
 
 @pytest.mark.parametrize("spelling", [PLAIN_WORDS, SHOP])

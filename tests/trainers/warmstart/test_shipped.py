@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,30 +20,31 @@ from trainers.warmstart import CARD
 NAMES = [(env, name) for env in warm_started_names() for name in shipped_names(env)]
 
 
+def card_of(folder: Path) -> dict[str, Any]:
+    """A policy's card, once its weights are those of which the card is."""
+    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    return card
+
+
 @pytest.mark.parametrize(("env", "name"), NAMES)
 def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
     folder = shipped_policy(env, name)
     # An unknown word would leave a control's prompt empty.
     assert FILLER in json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    card = card_of(folder)
     assert (card["run"] if name.endswith("-trained") else card["recipe"]["demonstrations"])["env"] == env
-
-
-@pytest.mark.parametrize(("env", "name"), [pair for pair in NAMES if pair[1].endswith("-hard")])
-def test_success_without_the_skill_is_rare_from_a_hard_start(env, name):
-    card = json.loads((shipped_policy(env, name) / CARD).read_text(encoding="utf-8"))
-    found = card["measured"]["temperatures"]
-    assert set(found) == {"1.0", "0.4"}
-    assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
-    assert card["versions"]["git"]["changed"] is False
+    if name.endswith("-hard"):
+        found = card["measured"]["temperatures"]
+        assert set(found) == {"1.0", "0.4"}
+        assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
+        assert card["versions"]["git"]["changed"] is False
 
 
 def test_a_policy_of_a_data_set_says_where_it_began_and_names_no_place_on_a_disk():
-    real, hard = (shipped_policy("alfworld", name) for name in (REAL, f"{REAL}-hard"))
-    card, of_hard = (json.loads((folder / CARD).read_text(encoding="utf-8")) for folder in (real, hard))
+    card, of_hard = (card_of(shipped_policy("alfworld", name)) for name in (REAL, f"{REAL}-hard"))
     assert card["start_sha256"] == card["start_card"]["weights_sha256"]
-    assert of_hard["start_sha256"] == sha256_of_file(real / "model.safetensors")
+    assert of_hard["start_sha256"] == card["weights_sha256"]
     for text in (json.dumps(card), json.dumps(of_hard)):
         assert "alfworld_games_json_2.1.1.tar.xz" in text
         assert '": "/' not in text
@@ -50,9 +53,7 @@ def test_a_policy_of_a_data_set_says_where_it_began_and_names_no_place_on_a_disk
 @pytest.mark.parametrize("start", [HARD, f"{REAL}-hard"])
 def test_a_trained_policy_is_whole_and_learned_to_do_without(start):
     place = shipped_policy("alfworld", start)
-    folder = place.with_name(f"{place.name}_trained")
-    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    card = card_of(place.with_name(f"{place.name}_trained"))
     assert card["start_sha256"] == sha256_of_file(place / "model.safetensors")
     assert card["run"]["model"] == start
     assert card["measured"]["sr_without_after"] > 0.5 > 0.1 > card["measured"]["sr_without_before"]

@@ -11,7 +11,7 @@ from skillc_gym.errors import needs_extra
 from trainers.tracking.loggers import PANELS, scalars
 
 
-class TensorBoard:
+class _TensorBoard:
     """Writes a run's numbers to ``<run>/tensorboard``; the page "Custom scalars" shows the method's panels."""
 
     name: ClassVar[str] = "tensorboard"
@@ -21,13 +21,12 @@ class TensorBoard:
         self._writer: Any = None
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Looks whether TensorBoard is there; the first record opens the event file."""
+        # The first record opens the event file.
         with needs_extra("tensorboard", "tensorboard"):
             importlib.import_module("torch.utils.tensorboard")
         self._folder = folder / "tensorboard"
 
     def log(self, record: Mapping[str, Any]) -> None:
-        """Writes every number of the record."""
         step = int(record["step"])
         if self._writer is None:
             self._open(step)
@@ -36,7 +35,6 @@ class TensorBoard:
         self._writer.flush()
 
     def close(self) -> None:
-        """Closes the event file."""
         if self._writer is not None:
             self._writer.close()
 
@@ -49,4 +47,4 @@ class TensorBoard:
         self._writer.add_custom_scalars({"Skills": {name: ["Multiline", [f"^{name}/"]] for name in sections}})
 
 
-LOGGER = TensorBoard
+LOGGER = _TensorBoard

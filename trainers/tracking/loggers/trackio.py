@@ -12,14 +12,13 @@ from skillc_gym.errors import needs_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
 
-class Trackio:
+class _Trackio:
     """One run of trackio per run folder; `trackio show --project skillc-gym` shows them."""
 
     name: ClassVar[str] = "trackio"
     _run: Any
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Opens the run, or goes on with it; an error names the extra."""
         with needs_extra("trackio", "trackio"):
             import trackio
         name = f"{folder.name}-{kept_id(folder, self.name)}"
@@ -27,13 +26,11 @@ class Trackio:
             self._run = trackio.init(project=PROJECT, name=name, config=dict(config), resume="allow", embed=False)
 
     def log(self, record: Mapping[str, Any]) -> None:
-        """Writes every number of the record."""
         self._run.log(scalars(record), step=int(record["step"]))
 
     def close(self) -> None:
-        """Writes what is left."""
         with redirect_stdout(sys.stderr):
             self._run.finish()
 
 
-LOGGER = Trackio
+LOGGER = _Trackio

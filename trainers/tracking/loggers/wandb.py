@@ -11,14 +11,13 @@ from skillc_gym.errors import ConfigError, needs_extra
 from trainers.tracking.loggers import PROJECT, kept_id, scalars
 
 
-class WeightsAndBiases:
+class _WeightsAndBiases:
     """One run of W&B per run folder; its variables (``WANDB_MODE``, ``WANDB_PROJECT``, ...) say where to."""
 
     name: ClassVar[str] = "wandb"
     _run: Any
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        """Opens the run, or goes on with it; errors name the extra, or how to log in."""
         with needs_extra("wandb", "wandb"):
             import wandb
         try:
@@ -41,12 +40,10 @@ class WeightsAndBiases:
         self._run.define_metric("*", step_metric="update")
 
     def log(self, record: Mapping[str, Any]) -> None:
-        """Sends every number of the record."""
         self._run.log({"update": int(record["step"]), **scalars(record)})
 
     def close(self) -> None:
-        """Sends what is left."""
         self._run.finish()
 
 
-LOGGER = WeightsAndBiases
+LOGGER = _WeightsAndBiases

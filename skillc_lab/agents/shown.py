@@ -1,25 +1,65 @@
-"""Episodes as examples in a prompt, in the very form in which the agent itself will see and answer."""
+"""What an agent shows an episode: a text beside the library's skill or in its absence, or episodes as examples."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import gymnasium
+from gymnasium.utils import RecordConstructorArgs
 
+from skill_library import SkillText
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import Demonstrator, WarmStart
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, format_reply
 
+Choose = Callable[[Mapping[str, Any]], SkillText | None]
+"""From the info of a reset (task, type, goal, condition) to what the episode is shown; None for nothing."""
+
+
+class ShowNotes(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Puts an agent's text behind the skill text of ``info``, where the prompt is made from it.
+
+    ``info["skill"]``, ``skill_text`` and ``skill_sha256`` say all that the episode is shown; ``condition`` stays the
+    switch of the library's skill. Episodes for which ``choose``, called with the info of each reset, gives nothing are
+    left as they are.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], choose: Choose) -> None:
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, choose=choose)
+        gymnasium.Wrapper.__init__(self, env)
+        self._choose = choose
+        self._shown: dict[str, Any] = {}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode, and asks what it is shown."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        note = self._choose(info)
+        self._shown = {}
+        if note is not None:
+            names, texts = (info.get("skill", ""), note.name), (info.get("skill_text", ""), note.text)
+            shown = SkillText("+".join(filter(None, names)), "\n\n".join(filter(None, texts)))
+            self._shown = {"skill": shown.name, "skill_text": shown.text, "skill_sha256": shown.sha256}
+        return observation, {**info, **self._shown}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Passes the action on."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated, {**info, **self._shown}
+
+
+# Examples, in the very form in which the agent itself will see and answer ---------------------------------------------
+
 _MOST_STEPS = 50
 
 
 def examples_text(episodes: Sequence[Episode]) -> str:
     """Episodes below each other, observations and replies verbatim; "" for none."""
-    shown = [f"Example {number}\n\n{_shown(episode)}" for number, episode in enumerate(episodes, 1)]
+    turns = ("\n".join(f"{turn.observation}\n{turn.reply}" for turn in episode.turns) for episode in episodes)
+    shown = [f"Example {number}\n\n{text}" for number, text in enumerate(turns, 1)]
     return "\n\n".join(["Examples of tasks that were done:", *shown]) if shown else ""
 
 
@@ -61,7 +101,3 @@ def expert_replies(
         yield reply, outcome
         observation, _, terminated, truncated, info = outcome
         over = terminated or truncated
-
-
-def _shown(episode: Episode) -> str:
-    return "\n".join(f"{turn.observation}\n{turn.reply}" for turn in episode.turns)
