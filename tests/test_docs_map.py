@@ -14,7 +14,7 @@ import pytest
 
 from skillc_lab.cli.main import command_names, find_command, split_command
 from skillc_lab.cli.options import options_of, parse
-from skillc_lab.cli.tables import completed
+from skillc_lab.cli.help import completed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

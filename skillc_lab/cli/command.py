@@ -61,7 +61,6 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
 
 
 def _complete_help(command: Command[Any], words: Sequence[str], prog: str, status: int) -> int:
-    """Writes what follows the help that was printed."""
     if status == 0 and command.more_help:
         try:
             say(command.more_help(words))

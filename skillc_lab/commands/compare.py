@@ -1,19 +1,39 @@
-"""``skillc compare``: train several methods under one protocol, and say which differ beyond noise."""
+"""``skillc compare``: train several methods under one protocol, and say which differ beyond noise.
+
+``skillc tune``: try settings of methods under one protocol, and say which is the best of each.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from skillc_lab.cli.command import Command, complain
-from skillc_lab.cli.policy import complete_from_policy
+from skillc_lab.cli.command import Command, complain, say
 from skillc_lab.commands.study import say_table
-from skillc_lab.commands.train import MAIN
-from skillc_lab.studies import ComparisonPlan, compare, cores, held_out_split
+from skillc_lab.commands.train import MAIN, complete_from_policy
+from skillc_lab.planning import typed_words
+from skillc_lab.studies import (
+    ComparisonPlan,
+    check_settings,
+    compare,
+    cores,
+    cross,
+    held_out_split,
+    read_grid,
+    tune,
+    tuning_table,
+)
 from trainers.config import RECOMMENDED, Settings
+from trainers.tracking import write_json
 
-_OWN = ("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens")
+_MAIN = (
+    *("methods", "seeds", "out", "held_out", "per_type", "workers", "budget_tokens"),
+    *(name for name in MAIN if name not in ("method", "seed", "run", "library", "max_context")),
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +62,7 @@ class CompareOptions:
     """Runs at once; 0 for one per core."""
 
 
-def run(options: CompareOptions) -> int:
-    """Runs the command; 1 if cells are missing."""
+def _compare(options: CompareOptions) -> int:
     config = options.settings.config()
     held_out = held_out_split(config.env, options.held_out)
     plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
@@ -52,10 +71,59 @@ def run(options: CompareOptions) -> int:
     return 0 if len(cells) == len(plan.cells) else 1
 
 
-COMMAND = Command(
-    CompareOptions,
-    run,
-    "interrupted; the same command goes on.",
-    (*_OWN, *(name for name in MAIN if name not in ("method", "seed", "run", "library", "max_context"))),
-    complete=partial(complete_from_policy, learning=True),
-)
+@dataclass(frozen=True)
+class TuneOptions(CompareOptions):
+    """Try all settings of a grid, for every method alike, and say which is the best of each.
+
+    The rule: the mean over the seeds of success without the skill, half at the end and half averaged over training.
+    With more than one round, each round but the last has half the budget of the next, and the better half of each
+    method's settings goes on. The same command goes on with what was interrupted. What is best here was chosen on
+    these tasks and seeds: report it on others.
+
+    Example: skillc tune --methods grpo contrastive_relabelling grid.learning_rate=0.0003,0.001
+    grid.temperature=1,1.5 --seeds 201 202 --held-out valid_seen --budget-tokens 140000 --model shipped
+    """
+
+    grid_options: Mapping[str, Any] = field(default_factory=dict)
+    """Values of each setting that is tuned: grid.learning_rate=0.0003,0.001 grid.temperature=1,1.5."""
+    rounds: int = 1
+    """Rounds of halving; 1 for the whole grid at the full budget."""
+    seeds: tuple[int, ...] = (201, 202)
+    """Training seeds, better others than those of the later comparison."""
+    out: Path = Path("tuning")
+    """Folder for the runs, a record per round, and tuning.json with the ranks."""
+
+
+def _tune(options: TuneOptions) -> int:
+    config = options.settings.config()
+    overrides = cross(options.methods, read_grid(options.grid_options))
+    for label, changes in overrides.items():
+        check_settings(changes, f"the grid, {label}")
+    plan = ComparisonPlan(
+        config=config,
+        methods=tuple(overrides),
+        seeds=options.seeds,
+        folder=options.out,
+        held_out=held_out_split(config.env, options.held_out),
+        per_type=options.per_type,
+        overrides=overrides,
+        title="tuning",
+    )
+    ranked = tune(plan, rounds=options.rounds, workers=options.workers or cores(), note=complain)
+    if not ranked:
+        complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")
+        return 1
+    write_json(options.out / "tuning.json", {"ranked": [{**asdict(found), "score": found.score} for found in ranked]})
+    say(tuning_table(ranked).text())
+    for method in dict.fromkeys(found.method for found in ranked):
+        best = next(found for found in ranked if found.method == method)
+        say(f"\nBest of {method}: skillc train {shlex.join(typed_words(plan.overrides[best.label]))}")
+    return 0
+
+
+_COMPLETE = partial(complete_from_policy, learning=True)
+_GOES_ON = "interrupted; the same command goes on."
+COMMANDS: Mapping[str, Command[Any]] = {
+    "compare": Command(CompareOptions, _compare, _GOES_ON, _MAIN, complete=_COMPLETE),
+    "tune": Command(TuneOptions, _tune, _GOES_ON, ("grid_options", "rounds", *_MAIN), complete=_COMPLETE),
+}

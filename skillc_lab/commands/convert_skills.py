@@ -50,8 +50,7 @@ class ConvertSkillsOptions:
     """Put the texts of a skill's folder references behind its own."""
 
 
-def convert(options: ConvertSkillsOptions) -> int:
-    """Runs the command."""
+def _run(options: ConvertSkillsOptions) -> int:
     skills = _read(options)
     types = _types(options)
     if types:
@@ -102,4 +101,4 @@ def _types(options: ConvertSkillsOptions) -> dict[str, Sequence[str]]:
     return types
 
 
-COMMAND = Command(ConvertSkillsOptions, convert)
+COMMAND = Command(ConvertSkillsOptions, _run)

@@ -71,15 +71,13 @@ class Finding:
     """Whether it was asked for by name, so that its absence is a failure."""
 
 
-def doctor(options: DoctorOptions) -> int:
-    """Runs the command; 2 if something that was asked for cannot run."""
+def _run(options: DoctorOptions) -> int:
     findings = examine(options)
     say(json.dumps([asdict(finding) for finding in findings], indent=2) if options.json else _page(findings))
     return 2 if any(finding.asked and finding.status == "missing" for finding in findings) else 0
 
 
 def _page(findings: Sequence[Finding]) -> str:
-    """The findings under their headings."""
     marks: Mapping[Status, str] = {"ok": "ok", "missing": "--", "note": "!!"}
     lines: list[str] = []
     for section in dict.fromkeys(finding.section for finding in findings):
@@ -193,7 +191,6 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
 
 
 def _few(spec: EnvSpec) -> dict[str, Any]:
-    """A small family of generated tasks."""
     known = dict(spec.warm_start.generator) if spec.warm_start else {}
     return {name: min(value, 20) if isinstance(value, int) else value for name, value in known.items()}
 
@@ -219,7 +216,6 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
 
 
 def _caches() -> Iterator[Finding]:
-    """Where things are kept between runs."""
     place = cache_folder("webshop")
     built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
     yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
@@ -266,4 +262,4 @@ def _played(asked: DoctorOptions, spec: EnvSpec) -> TrainConfig:
     return TrainConfig(**complete_settings(given, learning=False)[0])
 
 
-COMMAND = Command(DoctorOptions, doctor)
+COMMAND = Command(DoctorOptions, _run)

@@ -59,8 +59,7 @@ class Outcome:
     machine: str = ""
 
 
-def run(options: FanOutOptions) -> int:
-    """Runs the command; 1 if one of the commands failed."""
+def _run(options: FanOutOptions) -> int:
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
     outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options)
@@ -138,4 +137,4 @@ def _connected(address: str) -> Any:
     return ray
 
 
-COMMAND = Command(FanOutOptions, run, "interrupted; what was finished stays.")
+COMMAND = Command(FanOutOptions, _run, "interrupted; what was finished stays.")

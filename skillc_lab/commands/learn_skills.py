@@ -60,8 +60,7 @@ class LearnSkillsOptions:
     """Whether the model first writes a note on each episode; a model does if neither is said."""
 
 
-def learn(options: LearnSkillsOptions) -> int:
-    """Runs the command."""
+def _run(options: LearnSkillsOptions) -> int:
     if not options.from_:
         raise ConfigError("Name the transcripts to learn from: --from FILE ...")
     require_free(options.out)
@@ -145,4 +144,4 @@ def _beside(writer: Writer) -> str:
     return notes + (f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else "")
 
 
-COMMAND = Command(LearnSkillsOptions, learn, "interrupted; no library was written.")
+COMMAND = Command(LearnSkillsOptions, _run, "interrupted; no library was written.")

@@ -61,8 +61,7 @@ class SkillsOptions:
     """How much of it check prints."""
 
 
-def skills(options: SkillsOptions) -> int:
-    """Runs the command."""
+def _run(options: SkillsOptions) -> int:
     return _LOOKS[options.what](options)
 
 
@@ -214,4 +213,4 @@ def _tell(findings: Sequence[Flaw], otherwise: str = "Nothing found.") -> int:
     return int(any(finding.serious for finding in findings))
 
 
-COMMAND = Command(SkillsOptions, skills)
+COMMAND = Command(SkillsOptions, _run)

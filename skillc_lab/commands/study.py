@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,13 +17,13 @@ from skillc_lab.studies import (
     CellResult,
     Changed,
     ComparisonPlan,
-    Replay,
     check_cell,
     compare,
     cores,
     draw_record,
     read_record,
     read_run_file,
+    replay_cell,
     require_one_revision,
     require_recorded,
     restore_cells,
@@ -76,8 +77,7 @@ class StudyOptions:
         return Changed(self.held_out, self.library)
 
 
-def study(options: StudyOptions) -> int:
-    """Runs the command; 1 if cells are missing, or differ from the record that they are checked against."""
+def _run(options: StudyOptions) -> int:
     folder = options.out or Path("runs/studies") / options.run_file.stem
     if options.workers < 0:
         raise ConfigError(f"workers must be at least 1, or 0 for one per core, got {options.workers}")
@@ -89,11 +89,11 @@ def study(options: StudyOptions) -> int:
     record = None if options.check is None else read_record(options.check)
     if record is not None:
         require_recorded(played, cells, record)
-    done = _run(plan, played, cells, options)
+    done = _play(plan, played, cells, options)
     say_table(played.folder)
     checks = [check_cell(cell, record) for cell in done] if record is not None else []
     for check in checks:
-        say(str(check))
+        say(check.said)
     return 0 if len(done) == len(cells) and all(check.equal for check in checks) else 1
 
 
@@ -108,7 +108,7 @@ def _drawn(options: StudyOptions, folder: Path) -> int:
     return 0
 
 
-def _run(
+def _play(
     plan: ComparisonPlan, played: ComparisonPlan, cells: Sequence[Cell], options: StudyOptions
 ) -> list[CellResult]:
     """Trains what is missing of a plan, or plays it otherwise with the policies of the cells that are done."""
@@ -123,7 +123,7 @@ def _run(
     if options.changed:
         what = f"The policies of {plan.folder}, {options.changed.name}"
     complain(f"{what}, {workers} at once, in {played.folder}")
-    work = Replay(plan) if options.changed else None
+    work = partial(replay_cell, plan) if options.changed else None
     return compare(played, cells, workers=workers, note=complain, work=work)
 
 
@@ -133,4 +133,4 @@ def say_table(folder: Path) -> None:
     say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
 
 
-COMMAND = Command(StudyOptions, study, "interrupted; the same command goes on.")
+COMMAND = Command(StudyOptions, _run, "interrupted; the same command goes on.")

@@ -15,8 +15,8 @@ pytest.importorskip("transformers", reason="needs the train extra")
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo
+from skillc_lab.commands.demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from skillc_lab.commands.demonstration import DemoOptions
-from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
@@ -72,7 +72,7 @@ def test_a_broken_policy_is_found_before_anything_is_played(
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("alfworld"), policy)
     (policy / file).write_text("{")
-    monkeypatch.delattr("skillc_lab.commands.quick_demo.evaluate_policy")
+    monkeypatch.delattr("skillc_lab.commands.demo.evaluate_policy")
     with pytest.raises(CheckpointError, match="copy it again"):
         run_quick_demo(DemoOptions(out=tmp_path / "out", policy=policy))
 

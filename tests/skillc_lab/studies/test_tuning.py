@@ -26,7 +26,7 @@ from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_lab.commands import tune as command
+from skillc_lab.commands import compare as command
 
 GRID = {"learning_rate": [1e-3, 1e-2], "method_options.omega": [0.1, 0.2]}
 
