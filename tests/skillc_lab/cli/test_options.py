@@ -44,16 +44,6 @@ class Toy:
     """Options of x."""
 
 
-@dataclass(frozen=True)
-class Renamed:
-    """A toy with new names."""
-
-    method: str = ""
-    """Method."""
-    method_options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the method."""
-
-
 PAIRS = [
     ("method=grpo", "--method grpo", "method", "grpo"),
     ("steps=40", "--steps=40", "steps", 40),
@@ -85,8 +75,6 @@ def test_an_option_has_two_names_while_it_is_renamed(capsys: pytest.CaptureFixtu
     words = ["method=grpo", "method.omega=0.2", "--kl-coef", "0.5"]
     assert config(words) == config(["preset=grpo", "preset.omega=0.2", "--beta", "0.5"])
     assert capsys.readouterr().err.count("called method now") == 1
-    assert parse(Renamed, ["preset=a", "preset.x=1"], "toy") == Renamed("a", {"x": 1})
-    assert parse(Renamed, ["preset=a"], "toy") == Renamed("a")
     with pytest.raises(UnknownNameError, match="task-sampling"):
         parse(StudyOptions, ["own.yaml", "--task-sampling"], "skillc study")
 
@@ -150,9 +138,7 @@ def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for option in options_of(find_command(name).options).values():
         assert len(option.doc) > 3, option
-        assert (
-            option.name.upper().replace("_", "-") if option.positional else f"--{option.name.replace('_', '-')}"
-        ) in said
+        assert option.typed in said
         assert option.doc.split(".")[0][:40] in said, option.doc
 
 

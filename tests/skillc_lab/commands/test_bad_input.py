@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -104,11 +105,8 @@ def test_make_policy_refuses(words: str, expected: list[str], damaged: Path, cap
 
 @pytest.mark.parametrize(("words", "expected"), DEMO)
 def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str], damaged: Path, capsys, monkeypatch):
-    import skillc_lab.commands.demonstration
-
-    monkeypatch.setattr(
-        skillc_lab.commands.demonstration, "_evaluations", lambda *_: pytest.fail("an evaluation was started")
-    )
+    started = "skillc_lab.commands.demonstration._evaluations"
+    monkeypatch.setattr(started, lambda *_: pytest.fail("an evaluation was started"))
     refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
 
 
@@ -120,13 +118,8 @@ def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys)
     assert "was made with" not in said
 
 
-def test_a_model_must_be_named(capsys):
-    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
-
-
-def test_a_missing_extra_is_named(games: Path, capsys, monkeypatch):
-    import sys
-
+def test_a_missing_extra_or_model_is_named(games: Path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "trl", None)
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
     refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"], capsys)
+    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)

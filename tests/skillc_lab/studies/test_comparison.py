@@ -239,8 +239,8 @@ WON = {"grpo": 16, "ppo": 16, "skillc": 36, "skill0": 4, UNTRAINED: 2}
 @pytest.fixture
 def several(tmp_path: Path) -> ComparisonRecord:
     """Four methods from the easy start, with one of them in one seed; three from the hard one."""
-    places = [(start, UNTRAINED, 0) for start in ("easy", "hard")] + [("easy", "skill0", 0)]
-    places += [("easy", m, s) for m in ("grpo", "ppo", "skillc") for s in range(3)]
+    places = [(start, UNTRAINED, 0) for start in ("easy", "hard")]
+    places += [("easy", m, s) for m in ("grpo", "ppo", "skillc") for s in range(3)] + [("easy", "skill0", 0)]
     places += [("hard", m, s) for m in ("grpo", "skillc", "skill0") for s in range(3)]
     results = [cell_of(place, [(i + place[2]) % 40 < WON[place[1]] for i in range(40)]) for place in places]
     return write_comparison(plan_of(tmp_path, REGIMES), results)
