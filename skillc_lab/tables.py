@@ -56,7 +56,7 @@ class Table:
     def markdown(self) -> str:
         """The table in Markdown's form, without a line's end."""
         rules = ["---:" if place in self.numbers else "---" for place in range(len(self.heads))]
-        lines = [[_escaped(cell) for cell in row] for row in self._lines()]
+        lines = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in self._lines()]
         shown = [f"| {' | '.join(line)} |" for line in lines]
         return "\n".join([shown[0], f"|{'|'.join(rules)}|", *shown[1:]])
 
@@ -64,7 +64,9 @@ class Table:
         """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped."""
         css = " ".join(word for word in ("words" * self.words, name) if word)
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
-        rows = "".join(self._html_row(place, row) for place, row in enumerate(self.rows))
+        marks = [' class="all"' if place in self.strong else "" for place in range(len(self.rows))]
+        cells = ["".join(map(_html_cell, row)) for row in self.rows]
+        rows = "".join(f"<tr{mark}>{row}</tr>" for mark, row in zip(marks, cells, strict=True))
         attribute = f' class="{escape(css)}"' if css else ""
         return f'<div class="scroll"><table{attribute}><tr>{heads}</tr>{rows}</table></div>'
 
@@ -83,17 +85,9 @@ class Table:
     def _lines(self) -> list[list[str]]:
         return [list(self.heads), *([_shown(cell) for cell in row] for row in self.rows)]
 
-    def _html_row(self, place: int, row: Row) -> str:
-        css = ' class="all"' if place in self.strong else ""
-        return f"<tr{css}>{''.join(map(_html_cell, row))}</tr>"
-
 
 def _shown(cell: str | int | Cell | None) -> str:
     return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _html_cell(cell: str | int | Cell | None) -> str:

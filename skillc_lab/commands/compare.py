@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,12 +63,16 @@ class CompareOptions:
 
 
 def _compare(options: CompareOptions) -> int:
-    config = options.settings.config()
-    held_out = held_out_split(config.env, options.held_out)
-    plan = ComparisonPlan(config, options.methods, options.seeds, options.out, held_out, options.per_type)
+    plan = _plan(options, options.methods)
     cells = compare(plan, workers=options.workers or cores(), note=complain)
     say_table(options.out)
     return 0 if len(cells) == len(plan.cells) else 1
+
+
+def _plan(options: CompareOptions, methods: Sequence[str], **more: Any) -> ComparisonPlan:
+    config = options.settings.config()
+    held_out = held_out_split(config.env, options.held_out)
+    return ComparisonPlan(config, tuple(methods), options.seeds, options.out, held_out, options.per_type, **more)
 
 
 @dataclass(frozen=True)
@@ -95,20 +99,10 @@ class TuneOptions(CompareOptions):
 
 
 def _tune(options: TuneOptions) -> int:
-    config = options.settings.config()
     overrides = cross(options.methods, read_grid(options.grid_options))
     for label, changes in overrides.items():
         check_settings(changes, f"the grid, {label}")
-    plan = ComparisonPlan(
-        config=config,
-        methods=tuple(overrides),
-        seeds=options.seeds,
-        folder=options.out,
-        held_out=held_out_split(config.env, options.held_out),
-        per_type=options.per_type,
-        overrides=overrides,
-        title="tuning",
-    )
+    plan = _plan(options, list(overrides), overrides=overrides, title="tuning")
     ranked = tune(plan, rounds=options.rounds, workers=options.workers or cores(), note=complain)
     if not ranked:
         complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")

@@ -180,7 +180,9 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
     options = asked.env_options if asked.env else {}  # of one environment, which others need not know
     if spec.warm_start and asked.data is None:
-        generated = {"data": "generated", "generator": _few(spec), **options}
+        generator = spec.warm_start.generator
+        few = {name: min(value, 20) if isinstance(value, int) else value for name, value in generator.items()}
+        generated = {"data": "generated", "generator": few, **options}
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
         options = {name: value for name, value in options.items() if name != "generator"}  # real ones have none
     named = {**({} if asked.data is None else {"data": asked.data}), **options}
@@ -188,11 +190,6 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     title = f"{spec.name}, {which}" if which else spec.name
     needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
     yield from _checked("data", title, lambda: _tasks(spec, named), asked=needed)
-
-
-def _few(spec: EnvSpec) -> dict[str, Any]:
-    known = dict(spec.warm_start.generator) if spec.warm_start else {}
-    return {name: min(value, 20) if isinstance(value, int) else value for name, value in known.items()}
 
 
 def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:

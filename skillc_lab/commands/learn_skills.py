@@ -19,7 +19,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.learn import learn_skills
 from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
-from trainers.writers import ModelWriter, NotedWriter, StepWriter, Writer
+from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ def _run(options: LearnSkillsOptions) -> int:
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     if isinstance(writer, NotedWriter):
         replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
-    say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{_beside(writer)}")
+    beside = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
+    beside += f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
+    say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{beside}")
     return 0
 
 
@@ -136,12 +138,6 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
         )
     kind = ModelWriter if options.notes is False else NotedWriter
     return kind(player.chat(options.seed), name=name)
-
-
-def _beside(writer: Writer) -> str:
-    """What there is to know beside the skills."""
-    notes = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
-    return notes + (f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else "")
 
 
 COMMAND = Command(LearnSkillsOptions, _run, "interrupted; no library was written.")

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from skillc_gym.envs.registry import EnvSpec, env_specs, warm_started_names
+from skillc_gym.envs.registry import env_specs, warm_started_names
 from skillc_lab.cli.command import Command, say
 from trainers.base import PACKAGES, package_named, shipped_names, shipped_policy
 from trainers.config import RECOMMENDED
@@ -45,17 +45,10 @@ def methods() -> Iterator[Row]:
 def environments() -> Iterator[Row]:
     """Names of the environments, with what an episode of theirs is made of."""
     for spec in env_specs():
-        yield spec.name, _environment(spec)
+        types = f"; task types {', '.join(spec.task_types.values())}" if spec.task_types else ""
+        splits = f"; splits {', '.join(spec.splits)}" if spec.splits else ""
+        yield spec.name, f"{spec.id}{types}{splits}"
     yield "module:id", "one of your own: the module is imported first, and registers it"
-
-
-def _environment(spec: EnvSpec) -> str:
-    parts = [spec.id]
-    if spec.task_types:
-        parts.append(f"task types {', '.join(spec.task_types.values())}")
-    if spec.splits:
-        parts.append(f"splits {', '.join(spec.splits)}")
-    return "; ".join(parts)
 
 
 def starts() -> Iterator[Row]:

@@ -98,7 +98,6 @@ def _write_atif(options: ReplayOptions, folder: Path) -> int:
 
 
 def _episodes(options: ReplayOptions) -> list[Episode]:
-    """The recorded episodes."""
     recorded, _ = recorded_episodes(options.run, options.step)
     return [episode for episodes in recorded.values() for episode in episodes]
 

@@ -130,7 +130,6 @@ def _with_served_types(config: TrainConfig, library: SkillLibrary, tasks: Sequen
 
 
 def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
-    """The tasks of each test case."""
     if not evals:
         return {}
     from trainers.rollout import tasks_of

@@ -66,7 +66,9 @@ def compare(
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
             done = _done(plan)
             if cell in done:
-                note(f"{cell.name}: {_rates(done[cell])}; {len(set(meant) - done.keys())} to go")
+                without, with_skill = (f"{100 * rate:.0f} %" for rate in (done[cell].without, done[cell].with_skill))
+                left = len(set(meant) - done.keys())
+                note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
     finally:
         done = _done(plan)
@@ -112,10 +114,6 @@ def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note
         if not well:
             note(f"{cell.name}: failed, {logs[cell]} says why; the same command tries again")
         yield cell
-
-
-def _rates(result: CellResult) -> str:
-    return f"{100 * result.without:.0f} % without the skill, {100 * result.with_skill:.0f} % with it"
 
 
 # Processes ------------------------------------------------------------------------------------------------------------
