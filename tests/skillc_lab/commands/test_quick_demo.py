@@ -111,9 +111,8 @@ def test_what_it_cannot_show_is_said(asked: dict[str, Any], error: type[Exceptio
 
 
 def test_commands_stand_side_by_side() -> None:
-    shown = side_by_side(
-        {"with": episode(won=True, actions=["go\x1b[31m"]), "without": episode(won=False, actions=["look", "look"])}
-    )
+    solved, failed = episode(won=True, actions=["go\x1b[31m"]), episode(won=False, actions=["look", "look"])
+    shown = side_by_side({"with": solved, "without": failed})
     rows = [line.split() for line in shown.splitlines()[2:]]
     assert rows == [
         ["with", "without"],
