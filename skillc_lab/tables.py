@@ -60,15 +60,14 @@ class Table:
         shown = [f"| {' | '.join(line)} |" for line in lines]
         return "\n".join([shown[0], f"|{'|'.join(rules)}|", *shown[1:]])
 
-    def html(self, name: str = "") -> str:
+    def html(self) -> str:
         """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped."""
-        css = " ".join(word for word in ("words" * self.words, name) if word)
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
         marks = [' class="all"' if place in self.strong else "" for place in range(len(self.rows))]
         cells = ["".join(map(_html_cell, row)) for row in self.rows]
         rows = "".join(f"<tr{mark}>{row}</tr>" for mark, row in zip(marks, cells, strict=True))
-        attribute = f' class="{escape(css)}"' if css else ""
-        return f'<div class="scroll"><table{attribute}><tr>{heads}</tr>{rows}</table></div>'
+        css = ' class="words"' if self.words else ""
+        return f'<div class="scroll"><table{css}><tr>{heads}</tr>{rows}</table></div>'
 
     def text(self) -> str:
         """The table in columns of plain text, two spaces apart."""

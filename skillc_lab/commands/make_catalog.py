@@ -50,14 +50,6 @@ class Files:
     accept_truncated: bool = False
     """Keep the whole rows of a file that is cut off."""
 
-    def rows(self) -> JsonSource:
-        """The rows of the folder, or of the single files."""
-        limits: dict[str, Any] = {"num_products": self.num_products, "accept_truncated": self.accept_truncated}
-        if self.source:
-            return JsonSource.of_folder(self.source, **limits)
-        assert self.products is not None
-        return JsonSource(self.products, self.attributes, self.human_goals, **limits)
-
 
 @dataclass(frozen=True)
 class Generated:
@@ -101,7 +93,13 @@ class MakeCatalogOptions:
             raise ConfigError("--attributes and --human-goals go with --products only.")
         if size is not None and (files.num_products is not None or files.accept_truncated):
             raise ConfigError("--num-products and --accept-truncated go with --source or --products only.")
-        return files.rows() if size is None else GeneratedSource(size, self.generated.seed)
+        if size is not None:
+            return GeneratedSource(size, self.generated.seed)
+        limits: dict[str, Any] = {"num_products": files.num_products, "accept_truncated": files.accept_truncated}
+        if files.products is not None:
+            return JsonSource(files.products, files.attributes, files.human_goals, **limits)
+        assert files.source is not None
+        return JsonSource.of_folder(files.source, **limits)
 
 
 def _make(options: MakeCatalogOptions) -> int:

@@ -26,8 +26,6 @@ from skillc_lab.agents.examples import expert_replies
 from skillc_lab.cli.command import Command, complain, count_line, require_empty, say
 from trainers.tracking import json_line
 
-LAYOUT = "json_2.1.1"
-
 
 @dataclass(frozen=True)
 class Family:
@@ -107,17 +105,16 @@ def _mix(words: Sequence[str] | None) -> dict[str, float] | str | None:
         raise ConfigError(f"--mix takes 'real' or weights such as heat=2 pick=1; got {' '.join(words)}") from error
 
 
-def write_games(games: GeneratedGames, out: Path, split: str) -> None:
+def _write_games(games: GeneratedGames, out: Path, split: str) -> None:
     """Writes every game of a set to ``<out>/json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl``."""
     for done, task_id in enumerate(games.task_ids, start=1):
-        folder = out / LAYOUT / task_id
+        folder = out / "json_2.1.1" / task_id
         folder.mkdir(parents=True)
         (folder / GAME_FILE).write_text(json.dumps(games.raw(task_id)), encoding="utf-8")
         count_line(split, done, len(games.task_ids))
 
 
-def report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:
-    """How many games there are, and how many were won in the proofs that were asked for; an error where one was not."""
+def _report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:
     found: dict[str, Any] = {"games": len(games.task_ids)}
     if options.prove:
         found["won_by_planner"] = len(proved_by_planner(games))
@@ -130,9 +127,9 @@ def _make(options: MakeGamesOptions) -> int:
     require_empty(options.out)
     # Nothing is written before everything has been generated and proved.
     sets = {split: GeneratedGames(split, options.task_types, **options.generator()) for split in options.splits}
-    proofs = {split: report(games, options) for split, games in sets.items()}
+    proofs = {split: _report(games, options) for split, games in sets.items()}
     for split, games in sets.items():
-        write_games(games, options.out, split)
+        _write_games(games, options.out, split)
     say(json.dumps(proofs, indent=2))
     return 0
 

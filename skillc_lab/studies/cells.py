@@ -108,7 +108,6 @@ class Changed:
     library: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is."""
         return self.split is not None or self.library is not None
 
     @property

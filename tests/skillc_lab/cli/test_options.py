@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
-from skillc_lab.commands.study import StudyOptions
+from skillc_lab.commands.compare import StudyOptions
 from trainers.config import Settings, TrainConfig
 from trainers.recipes import get_recipe, recipe_names
 

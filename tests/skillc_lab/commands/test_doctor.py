@@ -108,10 +108,3 @@ def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPa
         assert extras.declared_extras() == {"train": ("torch",), "vllm": ("vllm",)}
     finally:
         extras.declared_extras.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("module", "extra"), [("torch.nn", "train"), ("en_core_web_sm", "spacy"), ("vllm", "vllm"), ("numpy", None)]
-)
-def test_modules_know_their_extra(module: str, extra: str | None) -> None:
-    assert extras.extra_of(module) == extra
