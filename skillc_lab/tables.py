@@ -63,9 +63,7 @@ class Table:
     def html(self) -> str:
         """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped."""
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
-        marks = [' class="all"' if place in self.strong else "" for place in range(len(self.rows))]
-        cells = ["".join(map(_html_cell, row)) for row in self.rows]
-        rows = "".join(f"<tr{mark}>{row}</tr>" for mark, row in zip(marks, cells, strict=True))
+        rows = "".join(self._html_row(place, row) for place, row in enumerate(self.rows))
         css = ' class="words"' if self.words else ""
         return f'<div class="scroll"><table{css}><tr>{heads}</tr>{rows}</table></div>'
 
@@ -83,6 +81,10 @@ class Table:
 
     def _lines(self) -> list[list[str]]:
         return [list(self.heads), *([_shown(cell) for cell in row] for row in self.rows)]
+
+    def _html_row(self, place: int, row: Row) -> str:
+        css = ' class="all"' if place in self.strong else ""
+        return f"<tr{css}>{''.join(map(_html_cell, row))}</tr>"
 
 
 def _shown(cell: str | int | Cell | None) -> str:
