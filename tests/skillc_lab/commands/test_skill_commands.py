@@ -176,12 +176,6 @@ def test_what_episodes_saw_is_held_against_a_library(library, tmp_path, capsys):
     assert "contradicts its text, and with the skill each is or begins with that of mine." in said
     assert skillc([*words, "cool"]) == 1
     assert "the library mine has no such skill for this task type; 1 episodes read this one" in capsys.readouterr().out
-    skill = library / "heat" / "SKILL.md"
-    skill.write_text(skill.read_text().replace("Heat it.", "Heat it well."))
-    assert skillc([*words, "heat"]) == 1
-    said = capsys.readouterr().out
-    assert "6a4e0cb5ca85 changed" in " ".join(said.split())
-    assert "the library mine has another text for it today; 2 episodes read this one" in said
 
 
 def test_episodes_and_libraries_are_told_apart(library, tmp_path, capsys):
