@@ -23,7 +23,7 @@ import jinja2
 
 from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
-from skillc_lab.cli.tables import settings_tables
+from skillc_lab.cli.help import settings_tables
 from skillc_lab.studies import Regime, comparison_table, read_record
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport

@@ -17,7 +17,7 @@ from mkdocs.structure.files import File, Files
 
 from benchmarks.measuring import RECORDS
 from benchmarks.pictures import DRAWN
-from skillc_lab.cli.tables import completed
+from skillc_lab.cli.help import completed
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTSIDE: Mapping[str, str] = {

@@ -56,17 +56,16 @@ class Table:
     def markdown(self) -> str:
         """The table in Markdown's form, without a line's end."""
         rules = ["---:" if place in self.numbers else "---" for place in range(len(self.heads))]
-        lines = [[_escaped(cell) for cell in row] for row in self._lines()]
+        lines = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in self._lines()]
         shown = [f"| {' | '.join(line)} |" for line in lines]
         return "\n".join([shown[0], f"|{'|'.join(rules)}|", *shown[1:]])
 
-    def html(self, name: str = "") -> str:
+    def html(self) -> str:
         """The table in HTML, inside an element that scrolls sideways; figures and heads are escaped."""
-        css = " ".join(word for word in ("words" * self.words, name) if word)
         heads = "".join(f"<th>{escape(head)}</th>" for head in self.heads)
         rows = "".join(self._html_row(place, row) for place, row in enumerate(self.rows))
-        attribute = f' class="{escape(css)}"' if css else ""
-        return f'<div class="scroll"><table{attribute}><tr>{heads}</tr>{rows}</table></div>'
+        css = ' class="words"' if self.words else ""
+        return f'<div class="scroll"><table{css}><tr>{heads}</tr>{rows}</table></div>'
 
     def text(self) -> str:
         """The table in columns of plain text, two spaces apart."""
@@ -90,10 +89,6 @@ class Table:
 
 def _shown(cell: str | int | Cell | None) -> str:
     return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _html_cell(cell: str | int | Cell | None) -> str:

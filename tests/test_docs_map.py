@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from skillc_lab.cli.help import completed
 from skillc_lab.cli.main import command_names, find_command, split_command
 from skillc_lab.cli.options import options_of, parse
-from skillc_lab.cli.tables import completed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

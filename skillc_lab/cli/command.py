@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
-from skillc_lab.cli.extras import missing_package
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, missing_extra
+from skillc_lab.cli.extras import extra_of
 from skillc_lab.cli.options import parse
 from trainers.base import interrupts
 
@@ -61,7 +61,6 @@ def run_command(command: Command[Any], words: Sequence[str], prog: str) -> int:
 
 
 def _complete_help(command: Command[Any], words: Sequence[str], prog: str, status: int) -> int:
-    """Writes what follows the help that was printed."""
     if status == 0 and command.more_help:
         try:
             say(command.more_help(words))
@@ -75,10 +74,10 @@ def _with_extra(error: Exception) -> Exception:
     """The error, or for a package that an extra brings one that names the extra."""
     if not isinstance(error, ModuleNotFoundError) or isinstance(error, SkillCError):
         return error
-    named = missing_package(error.name or "")
-    if named is None:
+    extra = extra_of(error.name or "")
+    if extra is None:
         raise error
-    return named
+    return missing_extra(str(error.name).partition(".")[0], extra)
 
 
 # What commands say: results on standard output, everything else on standard error -----------------------------------

@@ -10,7 +10,6 @@ from importlib import metadata
 from pathlib import Path
 
 import skillc_gym
-from skillc_gym.errors import MissingExtraError, missing_extra
 
 PURPOSES: Mapping[str, str] = {
     "report": "pictures and pages of runs",
@@ -73,9 +72,3 @@ def extra_of(module: str) -> str | None:
         return _BROUGHT_ALONG[top]
     declared = declared_extras()
     return next((extra for extra in [*PURPOSES, *declared] if top.replace("_", "-") in declared.get(extra, ())), None)
-
-
-def missing_package(module: str) -> MissingExtraError | None:
-    """The error for a module that is not installed; None if no extra brings it."""
-    extra = extra_of(module)
-    return missing_extra(module.split(".", maxsplit=1)[0], extra) if extra else None

@@ -127,26 +127,18 @@ def _help_specs(options: type, names: Sequence[str]) -> Iterator[tuple[str, Any,
             # A mapping is no value that tyro knows: it is shown as a text.
             default, mapping = _default(spec), _is_mapping(_core(hint))
             looks = tyro.conf.arg(help=docs[spec.name], metavar="JSON" if mapping else None)
-            yield spec.name, Annotated[str if mapping else hint, looks], _spec("{}" if mapping else default)
-
-
-def _spec(default: Any) -> Any:
-    return field() if default is MISSING else field(default_factory=lambda: default)
+            yield spec.name, Annotated[str if mapping else hint, looks], field(default="{}" if mapping else default)
 
 
 def options_of(options: type) -> dict[str, Option]:
     """All options of a command, by name, in the order of its help."""
-    return {option.name: option for option in _options(options)}
-
-
-def _options(options: type) -> Iterator[Option]:
+    found: dict[str, Option] = {}
     docs = field_docs(options)
     for spec, hint, group in _fields(options):
-        if group:
-            yield from _options(group)
-        else:
-            positional = tyro.conf.Positional in getattr(hint, "__metadata__", ())
-            yield Option(spec.name.rstrip("_"), hint, docs[spec.name], _default(spec), positional)
+        name = spec.name.rstrip("_")
+        positional = tyro.conf.Positional in getattr(hint, "__metadata__", ())
+        found |= options_of(group) if group else {name: Option(name, hint, docs[spec.name], _default(spec), positional)}
+    return found
 
 
 def _fields(options: type) -> Iterator[tuple[Field[Any], Any, type | None]]:
@@ -203,8 +195,6 @@ def field_docs(options: type) -> Mapping[str, str]:
 
 
 class _Words:
-    """What was typed, taken option by option."""
-
     def __init__(self, options: Mapping[str, Option], words: Sequence[str]) -> None:
         self._options = options
         self._left = list(words)
@@ -288,7 +278,6 @@ class _Words:
 
 @functools.cache
 def _note_new_name(typed: str, name: str) -> None:
-    """Says once that an option has another name now."""
     if ALIASES.get(typed) == name:
         sys.stderr.write(f"note: the option {typed} is called {ALIASES[typed]} now\n")
 
@@ -301,12 +290,6 @@ def _dashed(name: str) -> str:
 
 
 def _read(option: Option, words: list[str]) -> Any:
-    """The value that an option's words mean.
-
-    Raises:
-        ConfigError: They are no value of its type.
-        UnknownNameError: They are none of its choices.
-    """
     from pydantic import Json, TypeAdapter, ValidationError
 
     core, shown = _core(option.hint), f"{option.name}={','.join(words)!r}"

@@ -52,8 +52,7 @@ class BoardOptions:
     """The page; docs/board.md where that is, else board.md among the results."""
 
 
-def board(options: BoardOptions) -> int:
-    """Runs the command."""
+def _run(options: BoardOptions) -> int:
     folder = options.results or (_RESULTS if _RESULTS.is_dir() else Path("board"))
     if options.what == "add":
         return _add(options, folder)
@@ -99,4 +98,4 @@ def _add(options: BoardOptions, folder: Path) -> int:
     return 0
 
 
-COMMAND = Command(BoardOptions, board)
+COMMAND = Command(BoardOptions, _run)

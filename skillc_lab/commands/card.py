@@ -43,8 +43,7 @@ class CardOptions:
     """File to write; printed if none."""
 
 
-def card(options: CardOptions) -> int:
-    """Runs the command."""
+def _run(options: CardOptions) -> int:
     text = (
         environment_card(options.of)
         if options.what == "env"
@@ -150,4 +149,4 @@ def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
     return [played, *warned, *(found.markdown() for found in (results(None, report), measures(report)) if found.rows)]
 
 
-COMMAND = Command(CardOptions, card)
+COMMAND = Command(CardOptions, _run)

@@ -71,15 +71,13 @@ class Finding:
     """Whether it was asked for by name, so that its absence is a failure."""
 
 
-def doctor(options: DoctorOptions) -> int:
-    """Runs the command; 2 if something that was asked for cannot run."""
+def _run(options: DoctorOptions) -> int:
     findings = examine(options)
     say(json.dumps([asdict(finding) for finding in findings], indent=2) if options.json else _page(findings))
     return 2 if any(finding.asked and finding.status == "missing" for finding in findings) else 0
 
 
 def _page(findings: Sequence[Finding]) -> str:
-    """The findings under their headings."""
     marks: Mapping[Status, str] = {"ok": "ok", "missing": "--", "note": "!!"}
     lines: list[str] = []
     for section in dict.fromkeys(finding.section for finding in findings):
@@ -182,7 +180,9 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
     options = asked.env_options if asked.env else {}  # of one environment, which others need not know
     if spec.warm_start and asked.data is None:
-        generated = {"data": "generated", "generator": _few(spec), **options}
+        generator = spec.warm_start.generator
+        few = {name: min(value, 20) if isinstance(value, int) else value for name, value in generator.items()}
+        generated = {"data": "generated", "generator": few, **options}
         yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
         options = {name: value for name, value in options.items() if name != "generator"}  # real ones have none
     named = {**({} if asked.data is None else {"data": asked.data}), **options}
@@ -190,12 +190,6 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     title = f"{spec.name}, {which}" if which else spec.name
     needed = asked.data is not None or (asked.env is not None and spec.warm_start is None)
     yield from _checked("data", title, lambda: _tasks(spec, named), asked=needed)
-
-
-def _few(spec: EnvSpec) -> dict[str, Any]:
-    """A small family of generated tasks."""
-    known = dict(spec.warm_start.generator) if spec.warm_start else {}
-    return {name: min(value, 20) if isinstance(value, int) else value for name, value in known.items()}
 
 
 def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:
@@ -219,7 +213,6 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
 
 
 def _caches() -> Iterator[Finding]:
-    """Where things are kept between runs."""
     place = cache_folder("webshop")
     built = len(list(place.glob("*/manifest.json"))) if place.is_dir() else 0
     yield Finding("data", "built catalogues", "ok", f"{built} in {place} (SKILLC_CACHE names another folder)")
@@ -266,4 +259,4 @@ def _played(asked: DoctorOptions, spec: EnvSpec) -> TrainConfig:
     return TrainConfig(**complete_settings(given, learning=False)[0])
 
 
-COMMAND = Command(DoctorOptions, doctor)
+COMMAND = Command(DoctorOptions, _run)

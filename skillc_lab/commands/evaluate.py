@@ -12,8 +12,8 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, say
-from skillc_lab.cli.policy import complete_from_policy
-from skillc_lab.cli.recipe_help import agent_help
+from skillc_lab.cli.help import agent_help
+from skillc_lab.commands.train import complete_from_policy
 from trainers.config import Settings, TrainConfig
 from trainers.tracking import make_progress
 
@@ -63,8 +63,7 @@ class EvaluateOptions:
     """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
 
 
-def evaluate(options: EvaluateOptions) -> int:
-    """Runs the command."""
+def _run(options: EvaluateOptions) -> int:
     config = configured(options.settings, options.base_url)
     agent = get_agent(options.agent, **options.agent_options)
     from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
@@ -122,7 +121,7 @@ def completed_settings(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]
 
 COMMAND = Command(
     EvaluateOptions,
-    evaluate,
+    _run,
     "interrupted; no report was written. With --engine openai, the same command goes on.",
     MAIN,
     agent_help,

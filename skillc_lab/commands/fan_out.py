@@ -59,8 +59,7 @@ class Outcome:
     machine: str = ""
 
 
-def run(options: FanOutOptions) -> int:
-    """Runs the command; 1 if one of the commands failed."""
+def _run(options: FanOutOptions) -> int:
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
     outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options)
@@ -98,8 +97,7 @@ def run_one(words: Sequence[str], folder: str) -> Outcome:
     """Runs a command in a process of its own, in a folder that all machines see."""
     began = time.monotonic()
     program = [sys.executable, "-m", "skillc_lab", *words]
-    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(program, cwd=folder, check=False, **pipes)
+    done = subprocess.run(program, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     seconds = time.monotonic() - began
     return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
 
@@ -138,4 +136,4 @@ def _connected(address: str) -> Any:
     return ray
 
 
-COMMAND = Command(FanOutOptions, run, "interrupted; what was finished stays.")
+COMMAND = Command(FanOutOptions, _run, "interrupted; what was finished stays.")

@@ -48,8 +48,7 @@ class Scale:
     generator: Mapping[str, Any] = field(default_factory=lambda: dict(warm_started("alfworld")[1].generator))
 
 
-def check(options: GpuCheckOptions) -> int:
-    """Runs the command."""
+def _run(options: GpuCheckOptions) -> int:
     scale = Scale(TINY, 240, 20, tasks_per_step=4, group_size=4) if options.tiny else Scale()
     table = as_table(run_gpu_check(options, scale, progress=make_progress()))
     (options.out / "gpu_check.md").write_text(table + "\n", encoding="utf-8")
@@ -232,4 +231,4 @@ def _outcome(found: Mapping[str, Any]) -> str:
     return f"{found['updates']} in {found['seconds']:.0f} s, loading included{where}{apart}{finite}"
 
 
-COMMAND = Command(GpuCheckOptions, check)
+COMMAND = Command(GpuCheckOptions, _run)

@@ -1,4 +1,7 @@
-"""``skillc tools make-catalog``: make a WebShop catalogue from upstream's files or of generated products."""
+"""``skillc tools make-catalog``: make a WebShop catalogue from upstream's files or of generated products.
+
+``skillc tools tag-nouns``: find the nouns of a catalogue's names beforehand.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
-from skillc_gym.envs.webshop.catalog import Catalog, GeneratedSource, JsonSource, build_catalog, generate_rows
+import tyro
+
+from skillc_gym.envs.webshop.catalog import (
+    Catalog,
+    GeneratedSource,
+    JsonSource,
+    build_catalog,
+    generate_rows,
+    open_catalog,
+)
+from skillc_gym.envs.webshop.goals import keep_nouns, noun_tagger
 from skillc_gym.errors import ConfigError
-from skillc_lab.cli.command import Command, require_empty, say
+from skillc_lab.cli.command import Command, complain, require_empty, say
 
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
 SHOWN_NOTES = 10
@@ -36,14 +49,6 @@ class Files:
     """Read only the first so many rows."""
     accept_truncated: bool = False
     """Keep the whole rows of a file that is cut off."""
-
-    def rows(self) -> JsonSource:
-        """The rows of the folder, or of the single files."""
-        limits: dict[str, Any] = {"num_products": self.num_products, "accept_truncated": self.accept_truncated}
-        if self.source:
-            return JsonSource.of_folder(self.source, **limits)
-        assert self.products is not None
-        return JsonSource(self.products, self.attributes, self.human_goals, **limits)
 
 
 @dataclass(frozen=True)
@@ -88,11 +93,16 @@ class MakeCatalogOptions:
             raise ConfigError("--attributes and --human-goals go with --products only.")
         if size is not None and (files.num_products is not None or files.accept_truncated):
             raise ConfigError("--num-products and --accept-truncated go with --source or --products only.")
-        return files.rows() if size is None else GeneratedSource(size, self.generated.seed)
+        if size is not None:
+            return GeneratedSource(size, self.generated.seed)
+        limits: dict[str, Any] = {"num_products": files.num_products, "accept_truncated": files.accept_truncated}
+        if files.products is not None:
+            return JsonSource(files.products, files.attributes, files.human_goals, **limits)
+        assert files.source is not None
+        return JsonSource.of_folder(files.source, **limits)
 
 
-def make(options: MakeCatalogOptions) -> int:
-    """Runs the command."""
+def _make(options: MakeCatalogOptions) -> int:
     rows = options.rows()
     require_empty(options.out)
     wanted = options.generated
@@ -156,4 +166,24 @@ def _progress(rows: int) -> None:
     sys.stderr.flush()
 
 
-COMMAND = Command(MakeCatalogOptions, make, "interrupted; the folder is incomplete.")
+@dataclass(frozen=True)
+class TagNounsOptions:
+    """Find the nouns of all names of a catalogue beforehand, so that a slow tagger need not run at purchases."""
+
+    data: Annotated[str, tyro.conf.Positional]
+    """A catalogue's folder, or one with upstream's files."""
+    tagger: str = "spacy"
+    """"builtin", "spacy" or the name of a spaCy model."""
+
+
+def _tag(options: TagNounsOptions) -> int:
+    catalog, tagger = open_catalog(options.data), noun_tagger(options.tagger)
+    folder = keep_nouns(catalog, tagger, lambda done: complain(f"{done:,} of {len(catalog):,}"))
+    say(f"{len(catalog):,} products, tagger {tagger.id}: {folder}")
+    return 0
+
+
+COMMANDS = {
+    "tools make-catalog": Command(MakeCatalogOptions, _make, "interrupted; the folder is incomplete."),
+    "tools tag-nouns": Command(TagNounsOptions, _tag),
+}

@@ -119,8 +119,7 @@ class MakePolicyOptions:
         )
 
 
-def make(options: MakePolicyOptions) -> int:
-    """Runs the command."""
+def _run(options: MakePolicyOptions) -> int:
     recipe = options.recipe()
     if slow := bfloat16_warning(options.cloning.precision):
         complain(f"Warning: {slow}")
@@ -138,4 +137,4 @@ def _show(phase: str, done: int, total: int, loss: float) -> None:
     count_line(phase, done, total, "" if math.isnan(loss) else f"  loss {loss:.3f}")
 
 
-COMMAND = Command(MakePolicyOptions, make, "interrupted; the same command goes on from the last hundredth batch.")
+COMMAND = Command(MakePolicyOptions, _run, "interrupted; the same command goes on from the last hundredth batch.")

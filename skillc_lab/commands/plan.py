@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, say
-from skillc_lab.cli.policy import complete_from_policy
+from skillc_lab.commands.train import complete_from_policy
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
@@ -57,8 +57,7 @@ class PlanOptions(Settings):
     """Write JSON."""
 
 
-def plan(options: PlanOptions) -> int:
-    """Runs the command; 1 if the run does not fit."""
+def _run(options: PlanOptions) -> int:
     if options.setup == "list":
         say("\n".join(f"{name:<24}{load_setup(name).summary}" for name in setup_names()))
         return 0
@@ -91,14 +90,13 @@ def _completed(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _settings(options: PlanOptions) -> dict[str, Any]:
     """The settings that are not at their defaults, and those that the set-up names."""
     plain, named = TrainConfig(model=""), load_setup(options.setup).settings if options.setup else {}
-    groups = [getattr(options, group.name) for group in fields(Settings)]
-    given = {name: value for group in groups for name, value in vars(group).items()}
+    given = {name: value for group in fields(Settings) for name, value in vars(getattr(options, group.name)).items()}
     return {name: value for name, value in given.items() if name in named or value != getattr(plain, name)}
 
 
 COMMAND = Command(
     PlanOptions,
-    plan,
+    _run,
     main_options=(
         *("setup", "launcher", "gpus", "gpu_memory", "sharding", "row_tokens", "tflops", "host_memory", "json"),
         *("model", "method", "tasks_per_step", "group_size", "max_context", "engine", "micro_batches", "precision"),

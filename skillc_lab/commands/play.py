@@ -226,8 +226,7 @@ class PlayOptions:
             raise ConfigError(f"{spec.id} cannot be made from {given}: {error}") from error
 
 
-def run(options: PlayOptions) -> int:
-    """Runs the command."""
+def _run(options: PlayOptions) -> int:
     spec = env_spec(options.env)
     library = options.library or spec.library
     skills = load_library(library) if library else None
@@ -262,4 +261,4 @@ def _complete_with(game: Game) -> None:
     readline.parse_and_bind("tab: complete")
 
 
-COMMAND = Command(PlayOptions, run)
+COMMAND = Command(PlayOptions, _run)

@@ -1,15 +1,23 @@
-"""``skillc report``: draw the pictures and the page of a run or an evaluation."""
+"""``skillc report``: draw the pictures and the page of a run or an evaluation.
+
+``skillc replay``: show recorded episodes, both conditions of a task side by side.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
-from skillc_lab.cli.command import Command, say
-from skillc_lab.report import make_report
+from skillc_gym.episodes import Episode, to_atif
+from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
+from skillc_lab.cli.command import Command, require_empty, say
+from skillc_lab.commands.serve_webshop import serve_site
+from skillc_lab.report import make_report, object_or_empty, recorded_episodes, replay_page
 
 
 @dataclass(frozen=True)
@@ -30,8 +38,7 @@ class ReportOptions:
     """Folders of other runs from the same start, to be compared with it."""
 
 
-def report(options: ReportOptions) -> int:
-    """Runs the command."""
+def _report(options: ReportOptions) -> int:
     files = make_report(
         options.run,
         before=options.before,
@@ -44,4 +51,68 @@ def report(options: ReportOptions) -> int:
     return 0
 
 
-COMMAND = Command(ReportOptions, report)
+# Recorded episodes ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """Write a page with recorded episodes, grouped by task, with the skill beside without it.
+
+    With --site, WebShop's episodes are shown in the shop itself, step by step, instead. With --atif they are written
+    as trajectories of the Agent Trajectory Interchange Format.
+    """
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Folder of a run or an evaluation, or a file of transcripts."""
+    step: int | None = None
+    """Step of a run; the last one that transcripts were kept of if none."""
+    out: Path | None = None
+    """The page; in RUN/report if none."""
+    atif: Path | None = None
+    """Folder that receives a trajectory in ATIF of each episode."""
+    site: bool = False
+    """Serve the shop's own pages of the episodes, until Ctrl-C."""
+    port: int = 3000
+    """Port of the site; 0 for any that is free."""
+    data: str | None = None
+    """The shop's data, with --site; the run's own if none."""
+
+
+def _replay(options: ReplayOptions) -> int:
+    if options.atif:
+        say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
+        return 0
+    if options.site:
+        return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
+    say(str(replay_page(options.run, options.step, out=options.out)))
+    return 0
+
+
+def _write_atif(options: ReplayOptions, folder: Path) -> int:
+    require_empty(folder)
+    number, kept = -1, _config(options)
+    for number, episode in enumerate(_episodes(options)):
+        name = f"{number:06d}-{'with' if episode.condition else 'without'}.json"
+        replace_file(folder / name, [json.dumps(to_atif(episode, kept.get("model"))).encode()])
+    return number + 1
+
+
+def _episodes(options: ReplayOptions) -> list[Episode]:
+    recorded, _ = recorded_episodes(options.run, options.step)
+    return [episode for episodes in recorded.values() for episode in episodes]
+
+
+def _config(options: ReplayOptions) -> dict[str, Any]:
+    return object_or_empty((options.run if options.run.is_dir() else options.run.parent) / "config.json")
+
+
+def _shop(options: ReplayOptions) -> dict[str, Any]:
+    """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
+    kept = _config(options)
+    data = options.data or kept.get("data")
+    if data is None:
+        raise ConfigError(f"{options.run} does not say which shop its episodes were played in; name it with --data.")
+    return {"data": data, **kept.get("env_options", {})}
+
+
+COMMANDS = {"report": Command(ReportOptions, _report), "replay": Command(ReplayOptions, _replay)}

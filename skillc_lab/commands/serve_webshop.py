@@ -48,8 +48,7 @@ class ServeWebshopOptions:
         return {name: value for name, value in named.items() if value is not None} | dict(self.env_options)
 
 
-def serve(options: ServeWebshopOptions) -> int:
-    """Runs the command."""
+def _run(options: ServeWebshopOptions) -> int:
     site = {name: getattr(options, name) for name in ("token", "record", "record_limit", "upstream_routes")}
     return serve_site(options.shop(), host=options.host, port=options.port, names=options.allow_host, **site)
 
@@ -68,4 +67,4 @@ def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 
     return 0
 
 
-COMMAND = Command(ServeWebshopOptions, serve, "the site has closed.")
+COMMAND = Command(ServeWebshopOptions, _run, "the site has closed.")

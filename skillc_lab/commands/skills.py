@@ -61,11 +61,6 @@ class SkillsOptions:
     """How much of it check prints."""
 
 
-def skills(options: SkillsOptions) -> int:
-    """Runs the command."""
-    return _LOOKS[options.what](options)
-
-
 def _check(options: SkillsOptions) -> int:
     library, spec = _one_library(options), _environment(options)
     say(_lengths(library, _counting(options)))
@@ -75,10 +70,6 @@ def _check(options: SkillsOptions) -> int:
     if not types:
         say(_unchecked(spec))
     return _tell(check_library(library, types), "Nothing found." if types else "Nothing else found.")
-
-
-def _lint(options: SkillsOptions) -> int:
-    return _tell(lint_library(_one_library(options)))
 
 
 def _diff(options: SkillsOptions) -> int:
@@ -106,6 +97,10 @@ def _shown(options: SkillsOptions) -> int:
         say("".join(f"\n{shown_text(each)}" for each in of_type if each.text))
     theirs = "" if library is None else f", and with the skill each is or begins with that of {library.name}"
     return _tell(check_shown(of_type, library), f"No recorded hash or prompt contradicts its text{theirs}.")
+
+
+def _lint(options: SkillsOptions) -> int:
+    return _tell(lint_library(_one_library(options)))
 
 
 _LOOKS = {"check": _check, "lint": _lint, "diff": _diff, "shown": _shown}
@@ -152,7 +147,6 @@ def _environment(options: SkillsOptions) -> EnvSpec | None:
 
 
 def _named_type(name: str, kinds: Iterable[str]) -> str:
-    """The task type of a full or a short name."""
     short = {kind: short_type(kind) for kind in kinds}
     found = [kind for kind in short if kind == name] or [kind for kind in short if short[kind] == name]
     if len(found) != 1:
@@ -161,7 +155,6 @@ def _named_type(name: str, kinds: Iterable[str]) -> str:
 
 
 def _counting(options: SkillsOptions) -> Counting | None:
-    """Counts tokens, if a model is named."""
     if options.model is None:
         return None
     from trainers.config import TrainConfig
@@ -214,4 +207,4 @@ def _tell(findings: Sequence[Flaw], otherwise: str = "Nothing found.") -> int:
     return int(any(finding.serious for finding in findings))
 
 
-COMMAND = Command(SkillsOptions, skills)
+COMMAND = Command(SkillsOptions, lambda options: _LOOKS[options.what](options))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+from skillc_gym.envs.registry import env_spec
 from skillc_lab.cli.command import Command
-from skillc_lab.cli.policy import complete_from_policy
-from skillc_lab.cli.recipe_help import recipe_help
+from skillc_lab.cli.help import recipe_help
 from trainers.base import end_together
-from trainers.config import Settings
-from trainers.tracking import make_progress
+from trainers.config import Settings, TrainConfig
+from trainers.engines import check_engine
+from trainers.recipes import get_recipe
+from trainers.tracking import complete_settings, make_progress
 
 MAIN = (
     *("model", "method", "env", "data", "library", "chat"),
@@ -35,8 +39,7 @@ class TrainOptions(Settings):
     """
 
 
-def train(options: TrainOptions) -> int:
-    """Runs the command; 130 if the run was interrupted."""
+def _run(options: TrainOptions) -> int:
     config = options.config()
     from trainers.training import run
 
@@ -46,9 +49,23 @@ def train(options: TrainOptions) -> int:
     return 0 if finished else 130
 
 
+def complete_from_policy(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
+    """What was typed, and what the policy's folder says for the rest, with lines for the user.
+
+    Chat wording, method and engine are looked up before anything is said of settings.
+    """
+    if "method" in given:
+        get_recipe(str(given["method"]))
+    if "engine" in given:
+        check_engine(str(given["engine"]))
+    if "chat" in given:
+        env_spec(str(given.get("env", TrainConfig.env))).chat_format(str(given["chat"]))
+    return complete_settings(given, learning=learning)
+
+
 COMMAND = Command(
     TrainOptions,
-    train,
+    _run,
     "interrupted while starting; the same command starts again.",
     MAIN,
     recipe_help,

@@ -60,8 +60,7 @@ class SkillTestOptions:
     """Address of a server with OpenAI's interface, up to /v1, for --engine openai; its key is in OPENAI_API_KEY."""
 
 
-def try_skills(options: SkillTestOptions) -> int:
-    """Runs the command."""
+def _run(options: SkillTestOptions) -> int:
     config = configured(options.settings, options.base_url).with_(library=options.skills)
     library = load_library(options.skills)
     name = library.name
@@ -130,7 +129,6 @@ def _with_served_types(config: TrainConfig, library: SkillLibrary, tasks: Sequen
 
 
 def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
-    """The tasks of each test case."""
     if not evals:
         return {}
     from trainers.rollout import tasks_of
@@ -157,7 +155,7 @@ def _tasks(each: SkillEval, types: Mapping[str, str], config: TrainConfig) -> Se
 
 COMMAND = Command(
     SkillTestOptions,
-    try_skills,
+    _run,
     "interrupted; no verdict. With --engine openai, the same command goes on.",
     MAIN,
     complete=completed_settings,

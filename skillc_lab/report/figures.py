@@ -95,7 +95,6 @@ _AT_A_GLANCE = ("success", "gap", "active", "gate", "rollout_fraction")
 
 
 def _draw_types(run: RunRecords, path: Path) -> None:
-    """Success by updates, a plot per task type."""
     styles = type_styles(run.task_types)
     ends = [found.values[-1] for kind in styles if (found := run.validated("sr_without", kind)).values]
     half = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time"

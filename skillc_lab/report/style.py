@@ -30,14 +30,9 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 
+_MOST_DRAWN = ("contrastive_relabelling", "grpo", "skillc", "guarded_imitation", "half_skill_grpo", "skill_grpo")
 METHOD_COLOURS: Mapping[str, str] = {
-    **dict(
-        zip(
-            ("contrastive_relabelling", "grpo", "skillc", "guarded_imitation", "half_skill_grpo", "skill_grpo"),
-            _COLOURS,
-            strict=True,
-        )
-    ),
+    **dict(zip(_MOST_DRAWN, _COLOURS, strict=True)),
     "skill0": "#882255",
     "sdar": "#999933",
     "context_distillation": "#332288",
@@ -132,7 +127,6 @@ def method_words(label: str) -> str:
 
 
 def _base(label: str) -> str:
-    """The method that a label is a variant of."""
     found = re.match(r"\w+", label)
     return found[0] if found else label
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from skillc_gym.envs.registry import short_type
 from skillc_lab.report.records import ComparedRun, in_order
 from skillc_lab.report.style import method_words
-from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads
+from skillc_lab.tables import ACTED, Cell, Row, Table, acted_cell, acted_heads, points, rate
 from trainers.evaluation import (
     Change,
     PairedCounts,
@@ -38,50 +38,45 @@ def cards(before: PairedReport | None, after: PairedReport) -> list[Card]:
     rates = {"Success without the skill": "without", "Success with the skill": "with"}
     found = []
     for name, arm in rates.items():
-        figure, interval = f"{_percent(_rate_of(after, arm))} %", getattr(last, f"sr_{arm}_interval")
-        how = f"95 % interval {_range(interval)}"
+        figure = f"{rate(getattr(last, f'sr_{arm}'))} %"
+        how = f"95 % interval {_range(getattr(last, f'sr_{arm}_interval'))}"
         if before is not None:
             change = compare_reports(before, after, skill=arm == "with")["overall"]
-            figure = f"{_percent(_rate_of(before, arm))} → {figure}"
-            how = f"{_points(change.change)} points, 95 % interval {_range(change.interval)}"
+            figure = f"{rate(getattr(before.overall, f'sr_{arm}'))} → {figure}"
+            how = f"{points(change.change)} points, 95 % interval {_range(change.interval)}"
         found.append(Card(name, figure, how))
-    gap = _points(last.gap) if before is None else f"{_points(before.overall.gap)} → {_points(last.gap)}"
+    gap = points(last.gap) if before is None else f"{points(before.overall.gap)} → {points(last.gap)}"
     return [*found, Card("Gap (with minus without)", gap, f"points; 95 % interval {_range(last.gap_interval)}")]
-
-
-def _rate_of(report: PairedReport, arm: str) -> float:
-    return float(getattr(report.overall, f"sr_{arm}"))
 
 
 def lead(method: str, before: PairedReport | None, after: PairedReport, others: Sequence[ComparedRun] = ()) -> str:
     """What a page shows, in one sentence."""
-    how, said = f"with the skill {_percent(after.overall.sr_with)} %", f"{_percent(after.overall.sr_without)} %"
+    how, said = f"with the skill {rate(after.overall.sr_with)} %", f"{rate(after.overall.sr_without)} %"
     if before is None:
         return f"Of {after.overall.n} held-out tasks {said} are solved without the skill, {how}."
     ends = [f"{said} after {method or 'training'}"]
     ends += [
-        f"{_percent(each.after.overall.sr_without)} % after {method_words(each.name)}" for each in others if each.after
+        f"{rate(each.after.overall.sr_without)} % after {method_words(each.name)}" for each in others if each.after
     ]
     return (
-        f"Without the skill, success goes from {_percent(before.overall.sr_without)} % to {' and to '.join(ends)}; "
-        f"{how} (before: {_percent(before.overall.sr_with)} %)."
+        f"Without the skill, success goes from {rate(before.overall.sr_without)} % to {' and to '.join(ends)}; "
+        f"{how} (before: {rate(before.overall.sr_with)} %)."
     )
 
 
 def results(before: PairedReport | None, after: PairedReport, order: Sequence[str] = ()) -> Table:
     """Rates of every type with their intervals, before (if there is one) and after, and the change without skills."""
     changes: Mapping[str, Change] = {} if before is None else compare_reports(before, after, skill=False)
-    columns: list[tuple[str, Callable[[str], str | int | Cell]]] = [
-        ("type", lambda kind: "all" if kind == "overall" else short_type(kind))
-    ]
-    if changes:  # beside the type: what a narrow screen shows first
-        columns.append(("change without", lambda kind: _cell(_signed(changes[kind].change), changes[kind].interval)))
-    columns.append(("tasks", lambda kind: _counts(after, kind).n))
-    for when, report in (("", after),) if before is None else ((", before", before), (", after", after)):
-        columns += [(f"{what}{when}", _of(report, show)) for what, show in _MEASURED.items()]
-    kinds = [*in_order(after, order), "overall"]
-    rows: list[Row] = [[show(kind) for _, show in columns] for kind in kinds]
-    return Table([name for name, _ in columns], rows, strong=[len(kinds) - 1])
+    reports = {"": after} if before is None else {", before": before, ", after": after}
+    measured = [(f"{what}{when}", report, show) for when, report in reports.items() for what, show in _MEASURED.items()]
+    # The change stands beside the type: what a narrow screen shows first.
+    heads = ["type", *["change without"] * bool(changes), "tasks", *(head for head, *_ in measured)]
+    rows: list[Row] = []
+    for kind in [*in_order(after, order), "overall"]:
+        change = [_cell(_signed(changes[kind].change), changes[kind].interval)] if changes else []
+        figures = [show(_counts(report, kind)) for _, report, show in measured]
+        rows.append(["all" if kind == "overall" else short_type(kind), *change, _counts(after, kind).n, *figures])
+    return Table(heads, rows, strong=[len(rows) - 1])
 
 
 _MEASURED: Mapping[str, Callable[[PairedCounts], Cell]] = {
@@ -89,10 +84,6 @@ _MEASURED: Mapping[str, Callable[[PairedCounts], Cell]] = {
     "without": lambda counts: _cell(f"{100 * counts.sr_without:.0f}", counts.sr_without_interval),
     "gap": lambda counts: _cell(_signed(counts.gap), counts.gap_interval),
 }
-
-
-def _of(report: PairedReport, show: Callable[[PairedCounts], Cell]) -> Callable[[str], Cell]:
-    return lambda kind: show(_counts(report, kind))
 
 
 def _counts(report: PairedReport, kind: str) -> PairedCounts:
@@ -180,18 +171,18 @@ def _good(report: PairedReport | None) -> str:
 
 
 def _rate_column(name: str, arm: str) -> RunColumn:
-    def rate(report: PairedReport | None) -> Cell:
+    def shown(report: PairedReport | None) -> Cell:
         assert report is not None
         found: Interval = getattr(report.overall, f"sr_{arm}_interval")
-        return _cell(f"{100 * getattr(report.overall, f'sr_{arm}'):.1f}", found)
+        return _cell(rate(getattr(report.overall, f"sr_{arm}")), found)
 
     def difference(first: ComparedRun, other: ComparedRun) -> Cell:
         assert first.after is not None
         assert other.after is not None
         found = compare_reports(other.after, first.after, skill=arm == "with")["overall"]
-        return Cell(_points(found.change), _range(found.interval, "+.0f"))
+        return Cell(points(found.change), _range(found.interval, "+.0f"))
 
-    return RunColumn(name, lambda each: rate(each.after), rate, difference)
+    return RunColumn(name, lambda each: shown(each.after), shown, difference)
 
 
 RUN_COLUMNS: tuple[RunColumn, ...] = (
@@ -236,14 +227,6 @@ def shared_words(runs: Sequence[ComparedRun]) -> str:
 
 def _cell(figure: str, interval: Interval) -> Cell:
     return Cell(figure, _range(interval))
-
-
-def _percent(rate: float) -> str:
-    return f"{100 * rate:.1f}"
-
-
-def _points(difference: float) -> str:
-    return f"{100 * difference:+.1f}"
 
 
 def _signed(difference: float) -> str:

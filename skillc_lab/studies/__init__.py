@@ -1,17 +1,16 @@
 """Methods compared under one protocol: same panel, start, tasks, seeds and budget of generated tokens."""
 
-from skillc_lab.studies.cells import Changed, Replay, run_cell
+from skillc_lab.studies.cells import Changed, replay_cell, run_cell
 from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
 from skillc_lab.studies.pictures import draw_curves, draw_record, draw_regime_map
 from skillc_lab.studies.plan import UNTRAINED, Cell, ComparisonPlan, read_method
 from skillc_lab.studies.record import ComparisonRecord, Regime, read_record, regimes_of, write_comparison
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from skillc_lab.studies.run import compare, require_one_revision
+from skillc_lab.studies.run import compare, cores, require_one_revision, run_jobs
 from skillc_lab.studies.run_file import check_settings, held_out_split, read_run_file
 from skillc_lab.studies.significance import area_difference, change, difference, success
 from skillc_lab.studies.table import MethodRow, comparison_table
 from skillc_lab.studies.tuning import cross, read_grid, tune, tuning_table
-from skillc_lab.studies.workers import cores, run_jobs
 
 __all__ = [
     "UNTRAINED",
@@ -23,7 +22,6 @@ __all__ = [
     "CurvePoint",
     "MethodRow",
     "Regime",
-    "Replay",
     "TaskOutcome",
     "Usage",
     "area_difference",
@@ -44,6 +42,7 @@ __all__ = [
     "read_record",
     "read_run_file",
     "regimes_of",
+    "replay_cell",
     "require_one_revision",
     "require_recorded",
     "restore_cells",

@@ -108,7 +108,6 @@ class Changed:
     library: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is."""
         return self.split is not None or self.library is not None
 
     @property
@@ -131,34 +130,29 @@ class Changed:
         return replace(trained, config=config, held_out=self.split or trained.held_out, folder=folder, title=title)
 
 
-@dataclass(frozen=True)
-class Replay:
-    """Plays cells of a changed plan with the policies of ``trained``, whose cells are done; nothing is trained."""
+def replay_cell(trained: ComparisonPlan, plan: ComparisonPlan, cell: Cell) -> CellResult | None:
+    """Plays a cell of a changed plan with its policy of the ``trained`` one, and writes it; nothing is trained.
 
-    trained: ComparisonPlan
+    None if it has not been trained to its end. What belongs to training, such as curve and cost, is the trained
+    cell's. A policy that is not here, as in a folder that was restored from a record, is a MissingDataError.
+    """
+    done = read_cell(trained, cell)
+    if done is None:
+        return None
+    # A method's own memory would otherwise be shown in the place of the library that was named.
+    memory: Memory = "own" if plan.config.library == trained.config.library else "library"
+    result = replace(done, **_held_out(plan, cell, _policy(trained, cell), memory))
+    write_cell(plan, cell, result)
+    return result
 
-    def __call__(self, plan: ComparisonPlan, cell: Cell) -> CellResult | None:
-        """Plays a cell and writes it; None if it has not been trained to its end.
 
-        What belongs to training, such as curve and cost, is the trained cell's. A policy that is not here, as in a
-        folder that was restored from a record, is a MissingDataError.
-        """
-        done = read_cell(self.trained, cell)
-        if done is None:
-            return None
-        # A method's own memory would otherwise be shown in the place of the library that was named.
-        memory: Memory = "own" if plan.config.library == self.trained.config.library else "library"
-        result = replace(done, **_held_out(plan, cell, self._policy(cell), memory))
-        write_cell(plan, cell, result)
-        return result
-
-    def _policy(self, cell: Cell) -> Path | str:
-        if not cell.trained:
-            return self.trained.models[cell.start]
-        policy = RunFolder(Path(self.trained.training(cell).run)).policy_path
-        if not (policy / "config.json").is_file():
-            raise MissingDataError(f"There is no policy {policy}; it lies where the cell was trained")
-        return policy
+def _policy(trained: ComparisonPlan, cell: Cell) -> Path | str:
+    if not cell.trained:
+        return trained.models[cell.start]
+    policy = RunFolder(Path(trained.training(cell).run)).policy_path
+    if not (policy / "config.json").is_file():
+        raise MissingDataError(f"There is no policy {policy}; it lies where the cell was trained")
+    return policy
 
 
 def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path, memory: Memory = "own") -> dict[str, Any]:

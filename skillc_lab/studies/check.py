@@ -24,9 +24,6 @@ class CellCheck(NamedTuple):
     equal: bool
     said: str
 
-    def __str__(self) -> str:
-        return self.said
-
 
 def check_cell(result: CellResult, record: ComparisonRecord) -> CellCheck:
     """Compares a cell with that of a record, which must have it: task by task, and validation by validation.

@@ -89,7 +89,6 @@ def _headline(rows: Sequence[MethodRow], what: str) -> str:
 
 
 def _seeds(axes: Any, y: float, values: Sequence[float], colour: str) -> None:
-    """Draws every seed as a point with a white rim."""
     look = {"marker": ".", "markersize": 5.5, "markeredgewidth": 0.6, "markeredgecolor": "white", "zorder": 5}
     axes.plot(values, [y] * len(values), linestyle="none", color=colour, **look)
 
@@ -184,7 +183,6 @@ def _name_rows(axes: Any, names: Sequence[str]) -> None:
 
 
 def _colours(regimes: Sequence[Regime]) -> Any:
-    """Colours of differences, the same in every plot."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

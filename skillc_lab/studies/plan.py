@@ -161,8 +161,9 @@ class ComparisonPlan:
         return tuple(
             cell
             for cell in self.cells
-            for wanted in [((cell.method, methods), (cell.start, starts), (cell.seed, seeds))]
-            if all(not names or own in names for own, names in wanted)
+            if (not methods or cell.method in methods)
+            and (not starts or cell.start in starts)
+            and (not seeds or cell.seed in seeds)
         )
 
     def with_starts(self, cells: Sequence[Cell]) -> tuple[Cell, ...]:

@@ -72,21 +72,18 @@ class ComparisonRecord:
     @cached_property
     def regimes(self) -> list[Regime]:
         """The starting points from which the baseline has cells, with all trained cells of the baseline's seeds."""
-        found = []
+        settings, found = self.protocol["settings"], []
+        env, data, budget = str(settings["env"]), settings.get("data"), int(settings["budget_tokens"])
+        world = env if data in (None, "generated") else f"{env} (real tasks)"
         for start in self.protocol["starts"]:
             own = [cell for cell in self.results if cell.start == start]
             seeds = {cell.seed for cell in own if cell.method == self.baseline}
             cells = [cell for cell in own if cell.method != UNTRAINED and cell.seed in seeds]
             before = next((cell for cell in own if cell.method == UNTRAINED), None)
             if cells:
-                found.append(self._regime(start, cells, before))
+                rows = method_rows(cells, self.baseline, budget, before)
+                found.append(Regime(env, world, start, rows, cells, budget, before))
         return found
-
-    def _regime(self, start: str, cells: Sequence[CellResult], before: CellResult | None) -> Regime:
-        settings = self.protocol["settings"]
-        env, data, budget = str(settings["env"]), settings.get("data"), int(settings["budget_tokens"])
-        world = env if data in (None, "generated") else f"{env} (real tasks)"
-        return Regime(env, world, start, method_rows(cells, self.baseline, budget, before), cells, budget, before)
 
 
 def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:

@@ -1,10 +1,21 @@
-"""Running a comparison: cell by cell, on all cores, to be continued after an interruption."""
+"""Running a comparison: cell by cell, on all cores, to be continued after an interruption.
+
+Cells run in processes of their own, one thread each; none outlives the process that asked for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import TypeVar, cast
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import begun_cells, read_cell, run_cell
@@ -13,11 +24,12 @@ from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord, write_comparison
 from skillc_lab.studies.result import CellResult
-from skillc_lab.studies.workers import run_jobs
 from trainers.tracking import make_folder, one_revision, provenance, read_object
 
 Note = Callable[[str], object]
 Work = Callable[[ComparisonPlan, Cell], object]
+Job = TypeVar("Job")
+_THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def compare(
@@ -54,7 +66,9 @@ def compare(
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
             done = _done(plan)
             if cell in done:
-                note(f"{cell.name}: {_rates(done[cell])}; {len(set(meant) - done.keys())} to go")
+                without, with_skill = (f"{100 * rate:.0f} %" for rate in (done[cell].without, done[cell].with_skill))
+                left = len(set(meant) - done.keys())
+                note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
     finally:
         done = _done(plan)
@@ -90,19 +104,81 @@ def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
 
 
 def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:
-    """Cells as they end, well or not."""
     if workers < 1:
         for cell in cells:
             work(plan, cell)
             yield cell
         return
-    logs: dict[Path, Cell] = {plan.folder / "logs" / f"{cell.name}.log": cell for cell in cells}
-    paths = {cell: path for path, cell in logs.items()}
-    for cell, well in run_jobs(partial(work, plan), logs, workers):
+    logs = {cell: plan.folder / "logs" / f"{cell.name}.log" for cell in cells}
+    for cell, well in run_jobs(partial(work, plan), {path: cell for cell, path in logs.items()}, workers):
         if not well:
-            note(f"{cell.name}: failed, {paths[cell]} says why; the same command tries again")
+            note(f"{cell.name}: failed, {logs[cell]} says why; the same command tries again")
         yield cell
 
 
-def _rates(result: CellResult) -> str:
-    return f"{100 * result.without:.0f} % without the skill, {100 * result.with_skill:.0f} % with it"
+# Processes ------------------------------------------------------------------------------------------------------------
+
+
+def cores() -> int:
+    """How many cores this process may use: what ``workers=0`` asks for."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_jobs(work: Callable[[Job], object], jobs: Mapping[Path, Job], workers: int) -> Iterator[tuple[Job, bool]]:
+    """Runs jobs in their order, so many at a time, and yields each as it ends, and whether it ended well.
+
+    Jobs stand by the file that their words (standard output and error) are added to; they and the work are pickled.
+    Results are files, for whoever comes after an interruption, which is passed on once the processes have stopped.
+    """
+    waiting = list(jobs.items())
+    running: dict[int, tuple[Job, BaseProcess]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < workers:
+                log, job = waiting.pop(0)
+                process = _started(work, job, log)
+                running[process.sentinel] = (job, process)
+            for sentinel in wait(list(running)):
+                job, process = running.pop(cast("int", sentinel))
+                process.join()
+                yield job, process.exitcode == 0
+    finally:
+        # Ctrl-C, or a caller that wants no more: they finish their update and save.
+        for _, process in running.values():
+            process.terminate()
+        for _, process in running.values():
+            process.join()
+
+
+def _started(work: Callable[[Job], object], job: Job, log: Path) -> BaseProcess:
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(_THREADS)
+    try:
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=_work, args=(work, job, log, os.getpid()))
+        process.start()
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    return process
+
+
+def _work(work: Callable[[Job], object], job: Job, log: Path, parent: int) -> None:
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # a terminal's Ctrl-C reaches the parent alone, which asks once
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(descriptor, stream.fileno())
+    work(job)
+
+
+def _leave_with(parent: int) -> None:
+    """Ends this process as soon as its parent is gone: a checkpoint is there, and its lock must not stay."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(1)

@@ -48,12 +48,12 @@ def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str
             "A grid needs methods and values for each setting, such as grid.learning_rate=0.0003,0.001; "
             f"got {list(methods)} and {dict(grid)}"
         )
-    return {
-        ".".join([method, *(f"{_last(name)}={value}" for name, value in values)]): {"method": method, **_nested(values)}
-        for method in methods
-        for combined in itertools.product(*grid.values())
-        for values in [list(zip(grid, combined, strict=True))]
-    }
+    found = {}
+    for method, values in itertools.product(methods, itertools.product(*grid.values())):
+        settings = dict(zip(grid, values, strict=True))
+        label = ".".join([method, *(f"{name.rpartition('.')[2]}={value}" for name, value in settings.items())])
+        found[label] = {"method": method, **_nested(settings)}
+    return found
 
 
 def rank_settings(plan: ComparisonPlan, cells: Sequence[CellResult]) -> list[TunedSetting]:
@@ -124,13 +124,9 @@ def _method(plan: ComparisonPlan, label: str) -> str:
     return str(plan.overrides[label]["method"])
 
 
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
-
-
-def _nested(values: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    for name, value in values:
+    for name, value in settings.items():
         group, dot, option = name.partition(".")
         options = f"{group.removesuffix('_options')}_options"
         if dot:

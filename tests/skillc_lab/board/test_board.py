@@ -39,12 +39,9 @@ def test_the_page_shows_what_the_results_say() -> None:
     assert page == renewed_page(page, results, "../benchmarks/records/board"), "skillc board add makes it again"
     assert {path.name for path in RESULTS.glob("*.svg")} == {f"{each.file_name}.svg" for each in results}
     assert {path.stem for path in RESULTS.glob("*.json")} == {each.file_name for each in results}
-
-
-def test_results_name_no_place_of_the_machine_that_played() -> None:
     for path in RESULTS.glob("*.json"):
-        text = path.read_text(encoding="utf-8")
-        assert not re.findall(r"""(?<![\w.~:/-])/\w+/[^\s"]*""", text)
+        places = re.findall(r"""(?<![\w.~:/-])/\w+/[^\s"]*""", path.read_text(encoding="utf-8"))
+        assert places == [], "no result names a place of the machine that played"
 
 
 def test_the_generated_panel_is_what_its_command_plays() -> None:
@@ -132,15 +129,12 @@ def test_no_outcome_can_be_changed_alone(place: int, arm: str, tmp_path_factory:
         read_result(altered(tmp_path_factory.mktemp("board"), change))
 
 
-def test_other_skills_are_named(tmp_path: Path) -> None:
+def test_other_skills_and_agents_are_named(tmp_path: Path) -> None:
     def change(values: dict[str, Any]) -> None:
         values.update(name="Mine", library="my skills", library_sha256="0" * 64)
 
     table = board_tables([read_result(OURS), read_result(altered(tmp_path, change))])["houses"]
     assert [row[0] for row in table.rows] == ["Mine (skills: my skills)", "shipped"]
-
-
-def test_an_agent_that_is_more_than_the_model_is_named(tmp_path: Path) -> None:
     path = altered(tmp_path, lambda values: values["report"].update(agent="reflexion"))
     (row,) = board_tables([read_result(path)])["houses"].rows
     assert row[0] == "shipped (agent: reflexion)"

@@ -41,6 +41,7 @@ def raising(error: BaseException) -> Callable[[Nothing], int]:
         (KeyboardInterrupt(), 130, "skillc toy: stopped; go on"),
         (ModuleNotFoundError("No module named 'torch'", name="torch.nn"), 2, "pip install 'skillc-gym[train]'"),
         (ModuleNotFoundError("No module named 'vllm'", name="vllm"), 2, "pip install -e '.[vllm]'"),
+        (ModuleNotFoundError("No module named 'en_core_web_sm'", name="en_core_web_sm"), 2, "skillc-gym[spacy]"),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_a_status(error: BaseException, status: int, says: str, capsys: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,35 +82,23 @@ def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
     assert "Traceback" not in message
 
 
-@pytest.mark.parametrize(("word", "expected"), SHARED + TRAINING)
-def test_train_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
-    words = [*TINY.split(), "model=shipped", f"data={games}", "run=run", *word.format(bad=damaged).split()]
-    refuse("train", words, expected, capsys)
-    # A game's inside is read when it is played first, and by then the run has begun.
-    assert "foreign" in word or {path.name for path in Path("run").glob("*")} <= {".lock"}
+COMMANDS = {
+    "train": (f"{TINY} model=shipped data={{games}} run=run", SHARED + TRAINING),
+    "evaluate": (f"{TINY} model=shipped data={{games}} split=valid_seen per_type=1 out=out", SHARED + EVALUATION),
+    "tools make-policy": ("--out policy --episodes 2 --batches 1", POLICY),
+    "demo": ("--out run", DEMO),
+}
+CASES = [(command, *case) for command, (_, cases) in COMMANDS.items() for case in cases]
 
 
-@pytest.mark.parametrize(("word", "expected"), SHARED + EVALUATION)
-def test_evaluate_refuses(word: str, expected: list[str], games: Path, damaged: Path, capsys):
-    where = ["model=shipped", f"data={games}", "split=valid_seen", "per_type=1", "out=out"]
-    words = [*TINY.split(), *where, *word.format(bad=damaged).split()]
-    refuse("evaluate", words, expected, capsys)
-
-
-@pytest.mark.parametrize(("words", "expected"), POLICY)
-def test_make_policy_refuses(words: str, expected: list[str], damaged: Path, capsys):
-    small = ["--out", "policy", "--episodes", "2", "--batches", "1"]
-    refuse("tools make-policy", [*small, *words.format(bad=damaged).split()], expected, capsys)
-
-
-@pytest.mark.parametrize(("words", "expected"), DEMO)
-def test_demo_refuses_before_anything_takes_time(words: str, expected: list[str], damaged: Path, capsys, monkeypatch):
-    import skillc_lab.commands.demonstration
-
-    monkeypatch.setattr(
-        skillc_lab.commands.demonstration, "_evaluations", lambda *_: pytest.fail("an evaluation was started")
-    )
-    refuse("demo", ["--out", "run", *words.format(bad=damaged).split()], expected, capsys)
+@pytest.mark.parametrize(("command", "words", "expected"), CASES)
+def test_it_is_refused(command: str, words: str, expected: list[str], games: Path, damaged: Path, capsys, monkeypatch):
+    started = "skillc_lab.commands.demonstration._evaluations"
+    monkeypatch.setattr(started, lambda *_: pytest.fail("a demonstration's evaluation was started"))
+    working = COMMANDS[command][0].format(games=games)
+    refuse(command, [*working.split(), *words.format(bad=damaged).split()], expected, capsys)
+    # A game's inside is read when it is played first, and by then a run has begun.
+    assert command != "train" or "foreign" in words or {path.name for path in Path("run").glob("*")} <= {".lock"}
 
 
 @pytest.mark.parametrize("word", ["chat=compct", "engine=nope", "method=grpoo"])
@@ -120,13 +109,8 @@ def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys)
     assert "was made with" not in said
 
 
-def test_a_model_must_be_named(capsys):
-    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
-
-
-def test_a_missing_extra_is_named(games: Path, capsys, monkeypatch):
-    import sys
-
+def test_a_missing_extra_or_model_is_named(games: Path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "trl", None)
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
     refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"], capsys)
+    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)

@@ -87,11 +87,9 @@ def test_a_models_context_is_held_against_episodes() -> None:
     assert found.status == "note"
     assert "20 steps" in found.found, "the policy's own limit, as commands play it"
     assert "form=window:5" in found.remedy
-    (found,) = [
-        each for each in examine(DoctorOptions("alfworld", model="shipped", **small)) if each.section == "model"
-    ]
+    own, roomy = (DoctorOptions("alfworld", model="shipped", form=form, **small) for form in (None, "window:2"))
+    (found,) = [finding for finding in examine(own) if finding.section == "model"]
     assert (found.status, "max_context is 2,048" in found.found) == ("ok", True)
-    roomy = DoctorOptions("alfworld", "generated", "shipped", form="window:2", **small)
     assert [finding.status for finding in examine(roomy) if finding.section == "model"] == ["ok"]
 
 
@@ -101,12 +99,8 @@ def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPa
     assert declared["vllm"] == ("vllm",)
     assert declared["report"] == ("matplotlib",)
     assert "rich" in declared["openai"]
-    requirements = [
-        "numpy>=1",
-        "torch<3,>=2; extra == 'train'",
-        'skillc-gym[train]; extra == "vllm"',
-        "vllm; extra == 'vllm'",
-    ]
+    requirements = ["numpy>=1", "torch<3,>=2; extra == 'train'", 'skillc-gym[train]; extra == "vllm"']
+    requirements.append("vllm; extra == 'vllm'")
     monkeypatch.setattr(extras, "checkout", lambda: None)
     monkeypatch.setattr(extras.metadata, "requires", lambda _: requirements)
     extras.declared_extras.cache_clear()
@@ -114,10 +108,3 @@ def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPa
         assert extras.declared_extras() == {"train": ("torch",), "vllm": ("vllm",)}
     finally:
         extras.declared_extras.cache_clear()
-
-
-@pytest.mark.parametrize(
-    ("module", "extra"), [("torch.nn", "train"), ("en_core_web_sm", "spacy"), ("vllm", "vllm"), ("numpy", None)]
-)
-def test_modules_know_their_extra(module: str, extra: str | None) -> None:
-    assert extras.extra_of(module) == extra

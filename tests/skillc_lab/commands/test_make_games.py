@@ -1,4 +1,4 @@
-"""The command that writes generated games: upstream's layout, the same games when read again, clear refusals."""
+"""Commands that write generated games, in upstream's layout, and demonstrations of experts; clear refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def test_the_same_games_are_read_again(written: Path, split: str, inner: str):
     read, made = open_games(written / inner, split=split), GeneratedGames(split, games_per_type=2, seed=3)
     assert read.task_ids == made.task_ids
     assert [read.raw(name) for name in read.task_ids] == [made.raw(name) for name in made.task_ids]
-    assert [read.load(name).goal for name in read.task_ids] == [made.load(name).goal for name in made.task_ids]
 
 
 def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path: Path, capsys):
@@ -94,3 +93,44 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path: Path, capsys):
     assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt"), *SMALL]) == 2
     assert skillc(["tools", "make-games", "--out", str(tmp_path / "notes.txt" / "below"), *SMALL]) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+# Demonstrations -------------------------------------------------------------------------------------------------------
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("expert", ["explorer", "planner"])
+def test_experts_win_and_every_task_is_shown_in_both_conditions(tmp_path, expert):
+    out = tmp_path / "demos.jsonl"
+    assert skillc(["tools", "make-demonstrations", "--out", str(out), "--count", "6", "--expert", expert]) == 0
+    found = lines(out)
+    assert [line["condition"] for line in found] == [1, 0] * 6
+    assert all(line["won"] for line in found)
+    for with_skill, without in zip(found[::2], found[1::2], strict=True):
+        assert with_skill["task_id"] == without["task_id"]
+        assert "skill" in with_skill["messages"][0]["content"].lower()
+        assert with_skill["messages"][0]["content"] != without["messages"][0]["content"]
+        roles = [message["role"] for message in without["messages"]]
+        assert roles == ["system", *["user", "assistant"] * (len(roles) // 2)]
+
+
+def test_datasets_loads_the_messages_column(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="needs the train extra")
+    out = tmp_path / "demos.jsonl"
+    skillc(["tools", "make-demonstrations", "--out", str(out), "--count", "2", "--skills", "off", "--chat", "compact"])
+    loaded = datasets.load_dataset("json", data_files=str(out), cache_dir=str(tmp_path / "cache"), split="train")
+    assert loaded.num_rows == 2
+    assert loaded[0]["messages"][0]["role"] == "system"
+
+
+def test_a_file_is_not_overwritten_and_bad_names_are_named(tmp_path, capsys):
+    out = tmp_path / "demos.jsonl"
+    out.write_text("mine")
+    assert skillc(["tools", "make-demonstrations", "--out", str(out)]) == 2
+    assert "exists" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert skillc(["tools", "make-demonstrations", "--out", str(tmp_path / "other"), "--split", "tests"]) == 2
+    assert "split" in capsys.readouterr().err

@@ -15,8 +15,8 @@ pytest.importorskip("transformers", reason="needs the train extra")
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo
+from skillc_lab.commands.demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from skillc_lab.commands.demonstration import DemoOptions
-from skillc_lab.commands.quick_demo import describe_quick_demo, quick_policies, run_quick_demo, side_by_side
 from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.tracking import write_json
@@ -72,7 +72,7 @@ def test_a_broken_policy_is_found_before_anything_is_played(
     policy = tmp_path / "policy"
     shutil.copytree(shipped_policy("alfworld"), policy)
     (policy / file).write_text("{")
-    monkeypatch.delattr("skillc_lab.commands.quick_demo.evaluate_policy")
+    monkeypatch.delattr("skillc_lab.commands.demo.evaluate_policy")
     with pytest.raises(CheckpointError, match="copy it again"):
         run_quick_demo(DemoOptions(out=tmp_path / "out", policy=policy))
 
@@ -111,9 +111,8 @@ def test_what_it_cannot_show_is_said(asked: dict[str, Any], error: type[Exceptio
 
 
 def test_commands_stand_side_by_side() -> None:
-    shown = side_by_side(
-        {"with": episode(won=True, actions=["go\x1b[31m"]), "without": episode(won=False, actions=["look", "look"])}
-    )
+    solved, failed = episode(won=True, actions=["go\x1b[31m"]), episode(won=False, actions=["look", "look"])
+    shown = side_by_side({"with": solved, "without": failed})
     rows = [line.split() for line in shown.splitlines()[2:]]
     assert rows == [
         ["with", "without"],

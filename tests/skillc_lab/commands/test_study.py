@@ -7,28 +7,14 @@ from pathlib import Path
 import pytest
 
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.studies import (
-    UNTRAINED,
-    CellResult,
-    CurvePoint,
-    TaskOutcome,
-    Usage,
-    read_run_file,
-    write_comparison,
-)
-from tests.skillc_lab.studies_of import TEXT, write_run_file
+from skillc_lab.studies import UNTRAINED, read_run_file, write_comparison
+from tests.skillc_lab.studies_of import TEXT, cell_of, write_run_file
 from trainers.tracking import run_folder
 
 
 @pytest.fixture
 def run_file(tmp_path: Path) -> Path:
     return write_run_file(tmp_path)
-
-
-def cell(method: str, seed: int) -> CellResult:
-    outcomes = tuple(TaskOutcome(f"t{i}", "kind", True, (i + seed) % 2 == 0, 1.0, 0.0) for i in range(4))
-    curve = (CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0, 2, 30))
-    return CellResult("easy", method, seed, "p", outcomes, curve, Usage(100, 0, 30, 2, 0.1, 1.0))
 
 
 def test_a_tree_with_changes_is_refused(run_file, tmp_path, monkeypatch, capsys):
@@ -44,8 +30,8 @@ def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys
     assert skillc(words) == 2
     assert "skillc study RUN_FILE makes one" in capsys.readouterr().err
     out.mkdir()
-    results = [cell(method, seed) for method in ("grpo", "ppo") for seed in (0, 1)]
-    write_comparison(read_run_file(run_file, out), [cell(UNTRAINED, 0), *results])
+    places = [("easy", UNTRAINED, 0), *(("easy", method, seed) for method in ("grpo", "ppo") for seed in (0, 1))]
+    write_comparison(read_run_file(run_file, out), [cell_of(each, [True, each[2] == 0] * 2) for each in places])
     assert skillc(words) == 0
     printed = capsys.readouterr().out
     assert "## easy" in printed
@@ -86,6 +72,5 @@ def test_cells_that_failed_are_no_interruption(name, run_file, tmp_path, monkeyp
         "compare": ["--model", "shipped", "--budget-tokens", "100"],
         "tune": ["--model", "shipped", "--budget-tokens", "100", "grid.temperature=1,2"],
     }
-    run = "tune" if name == "tune" else "compare"
-    monkeypatch.setattr(f"skillc_lab.commands.{name}.{run}", lambda *_, **__: [])
+    monkeypatch.setattr(f"skillc_lab.commands.compare.{'tune' if name == 'tune' else 'compare'}", lambda *_, **__: [])
     assert skillc([name, *words[name], "--out", str(tmp_path / "out")]) == 1

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from skillc_gym.episodes import Episode, Turn
+from skillc_gym.episodes import Episode
+from tests.trainers.rollouts_of import episode as played
 from trainers.advantages import RolloutBatch
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport, retirement_rule
 from trainers.recipes import get_recipe
@@ -35,34 +36,10 @@ def episode(task: str, kind: str, condition: int, won: bool) -> Episode:
     actions = ["go to countertop 1", "take apple 1 from countertop 1"]
     actions += ["go to microwave 1", "heat apple 1 with microwave 1"] if won else ["look"] * 5
     actions += ["go to garbagecan 1", "move apple 1 to garbagecan 1"]
-    turns = tuple(
-        Turn(
-            observation=f"You arrive at {a.split(' to ')[-1]}. You see a <b>bread 1</b>, a plate 2.",
-            reply=f"<think>Next I should {a} & check.</think><action>{a}</action>",
-            action=a,
-            format_valid=True,
-            action_valid=a != "look",
-            reward=float(won and i == len(actions) - 1),
-        )
-        for i, a in enumerate(actions)
-    )
-    return Episode(
-        task_id=task,
-        task_type=kind,
-        goal="heat some apple and put it in garbagecan.",
-        condition=condition,
-        skill="heat" if condition else "",
-        skill_sha256="ab" * 32 if condition else "",
-        skill_text="Heat it in the microwave before you place it." if condition else "",
-        seed=1,
-        group_id=0,
-        turns=turns,
-        won=won,
-        task_score=float(won),
-        terminated=won,
-        truncated=not won,
-        final_observation="You move the apple 1 to the garbagecan 1.",
-    )
+    seen = [f"You arrive at {a.split(' to ')[-1]}. You see a <b>bread 1</b>, a plate 2." for a in actions]
+    skill = {"skill": "heat", "text": "Heat it in the microwave before you place it."} if condition else {}
+    goal, shown = "heat some apple and put it in garbagecan.", {"actions": actions, "observations": seen, **skill}
+    return played(task, won=won, condition=condition, kind=kind, goal=goal, **shown)
 
 
 def report(step: int, seed: int, per_type: int = 20) -> PairedReport:

@@ -77,9 +77,10 @@ def test_runs_are_compared_by_the_evaluations_that_were_named(tmp_path: Path) ->
 
 
 def test_a_full_report(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=60)
+    run = write_run(tmp_path / "run", steps=60, data="generated")
     evaluate(run / "before", 0)
     evaluate(run / "after", 60)
+    assert "in ALFWorld, generated tasks" in outline(make_report(run, out=tmp_path / "untitled").page).text
     made = make_report(run, title="A <run> & its report")
     assert set(made.figures) == {
         *("overview", "success", "success_by_type", "gap", "gate", "active", "rollout_fraction"),
@@ -92,28 +93,12 @@ def test_a_full_report(tmp_path: Path) -> None:
     assert page.sources
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert "A <run> & its report" in page.text
+    assert "cards and tables are of held-out tasks" in page.text
     before, after = report(0, 1).overall, report(60, 1).overall
     assert f"{100 * before.sr_without:.1f} → {100 * after.sr_without:.1f} %" in page.text
     assert "see a <b>bread 1</b>" in page.text
     for name in ("pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"):
         assert name in page.text
-
-
-def test_a_page_says_what_its_figures_are_of(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", steps=20, data="generated")
-    evaluate(run / "after", 60)
-    page = outline(make_report(run).page).text
-    assert "cards and tables are of held-out tasks" in page
-    assert "in ALFWorld, generated tasks" in page
-
-
-def test_a_quick_demonstration_has_its_report_again(tmp_path: Path) -> None:
-    evaluate(tmp_path / "start", 0)
-    evaluate(tmp_path / "trained", 60)
-    before, after = report(0, 1).overall, report(60, 1).overall
-    page = outline(make_report(tmp_path).page).text
-    assert f"{100 * before.sr_without:.1f} → {100 * after.sr_without:.1f} %" in page
-    assert page.index("change without") < page.index("tasks", page.index("change without")), "seen first when narrow"
 
 
 def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,11 +114,8 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
-    ends = [
-        f"{100 * report(step, 1).overall.sr_without:.1f} % after {name}"
-        for step, name in ((180, "SkillC"), (60, "GRPO"))
-    ]
-    assert f"to {' and to '.join(ends)}" in page
+    ends = [100 * report(step, 1).overall.sr_without for step in (180, 60)]
+    assert "to {:.1f} % after SkillC and to {:.1f} % after GRPO".format(*ends) in page
     assert page.count("SkillC minus GRPO") == 1
     good = (report(180, 1).actions()["without"], report(0, 1).actions()["without"])
     for shares in good:
@@ -260,18 +242,14 @@ def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
     page = outline(made.page)
     assert "120 held-out tasks" in page.text
     assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
-    (tmp_path / "eval" / "report.json").unlink()
-    assert make_report(tmp_path / "eval").figures == {}
-
-
-def test_an_evaluation_shows_the_settings_that_it_played_by(tmp_path: Path) -> None:
-    evaluate(tmp_path / "eval", 30)
     settings = TrainConfig(model="somewhere", engine="choosing", learning_rate=1.5e-6).to_json()
     (tmp_path / "eval" / "config.json").write_text(json.dumps(settings))
-    page = outline(make_report(tmp_path / "eval").page).text
-    assert "chooses among the possible commands" in page
-    assert '"engine": "choosing"' in page
-    assert "learning_rate" not in page
+    text = outline(make_report(tmp_path / "eval").page).text
+    assert "chooses among the possible commands" in text
+    assert '"engine": "choosing"' in text
+    assert "learning_rate" not in text, "it shows the settings that it played by"
+    (tmp_path / "eval" / "report.json").unlink()
+    assert make_report(tmp_path / "eval").figures == {}
 
 
 def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
@@ -325,10 +303,13 @@ def test_only_pictures_that_mean_something_for_the_method_are_drawn(method: str,
     assert run.retires == ("active" in shown)
 
 
-def test_figures_are_a_column_wide_and_the_transcripts_come_first(tmp_path: Path) -> None:
-    evaluate(tmp_path / "before", 0)
-    evaluate(tmp_path / "after", 180)
+def test_a_quick_demonstrations_figures_are_a_column_wide_and_its_transcripts_come_first(tmp_path: Path) -> None:
+    evaluate(tmp_path / "start", 0)
+    evaluate(tmp_path / "trained", 180)
     made = make_report(tmp_path)
+    text, ends = outline(made.page).text, [100 * report(step, 1).overall.sr_without for step in (0, 180)]
+    assert "{:.1f} → {:.1f} %".format(*ends) in text
+    assert text.index("change without") < text.index("tasks", text.index("change without")), "seen first when narrow"
     assert imread(made.figures["before_after"]).shape[1] <= 180 * 4.2, "it shrinks to a telephone's width and no more"
     page = made.page.read_text(encoding="utf-8")
     assert 0 < page.index("<article") < page.index("<table") < page.index("<img")

@@ -53,12 +53,12 @@ def test_a_cell_is_compared_with_the_record_task_by_task(plan):
     assert check_cell(result_of(cell, versions=newer), record) == (True, equal), "whatever computed it"
     parted = check_cell(replace(lost(cell), versions=newer), record)
     assert not parted.equal
-    assert "differs in 1 of 4 tasks without the skill, 0 with (torch was 2 and is 3)" in str(parted)
+    assert "differs in 1 of 4 tasks without the skill, 0 with (torch was 2 and is 3)" in parted.said
     fewer = replace(result_of(cell), outcomes=result_of(cell).outcomes[:2])
-    assert "differs in 2 of 4 tasks without the skill, 2 with" in str(check_cell(fewer, record))
+    assert "differs in 2 of 4 tasks without the skill, 2 with" in check_cell(fewer, record).said
     start, end = result_of(cell).curve
     on_the_way = check_cell(result_of(cell, curve=(start, replace(end, won_without="0101"))), record)
-    assert (on_the_way.equal, "; its validations part at update 2" in str(on_the_way)) == (False, True)
+    assert (on_the_way.equal, "; its validations part at update 2" in on_the_way.said) == (False, True)
 
 
 def test_what_the_record_lacks_or_ran_otherwise_is_refused_before_anything_runs(plan, tmp_path):

@@ -1,7 +1,8 @@
-"""Run files of studies: what they may say, and what is refused in words."""
+"""Run files of studies: what they may say, what is refused in words, and which were declared before they ran."""
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.studies import held_out_split, read_run_file
+from skillc_lab.studies import compare, held_out_split, read_record, read_run_file
+from skillc_lab.studies.cells import write_cell
+from tests.skillc_lab.studies_of import TEXT as STUDY
+from tests.skillc_lab.studies_of import cell_of
 
 STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
 TEXT = """
@@ -90,3 +94,76 @@ def test_the_held_out_split_is_the_environments_own_where_it_has_one(monkeypatch
     assert held_out_split("coins", "train") == "train"
     with pytest.raises(ConfigError, match="must be named"):
         held_out_split("coins", None)
+
+
+# Declared beforehand --------------------------------------------------------------------------------------------------
+
+LATER, EARLIER = "2040-01-01T00:00:00Z", "2001-01-01T00:00:00Z"
+
+
+def git(folder: Path, *words: str) -> None:
+    own = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(folder), *own, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def run_file(tmp_path: Path) -> Path:
+    git(tmp_path, "init")
+    return written(tmp_path, f"{STUDY}preregistered: true\n")
+
+
+def committed(path: Path) -> Path:
+    git(path.parent, "add", path.name)
+    git(path.parent, "commit", "-m", "declare")
+    return path
+
+
+def played(started: str):
+    """What plays a cell, as of a time; it writes down the plan's file, as `run_cell` does."""
+
+    def work(plan, cell) -> None:
+        write_cell(plan, cell, cell_of(cell.place, [False], started=started, run_file=plan.declared.to_json()))
+
+    return work
+
+
+def start(path: Path, started: str = LATER):
+    plan = read_run_file(path, path.parent / "out")
+    jobs = [job for job in plan.jobs if not job.trained]
+    return plan, lambda: compare(plan, [], work=played(started)), jobs
+
+
+def test_what_git_does_not_have_is_not_preregistered(run_file):
+    _, run, _ = start(run_file)
+    with pytest.raises(ConfigError, match="commit it before the first cell"):
+        run()
+    committed(run_file).write_text(run_file.read_text() + "# changed\n")
+    with pytest.raises(ConfigError, match="commit it before the first cell"):
+        start(run_file)[1]()
+
+
+def test_a_cell_from_before_the_commit_or_of_another_file_refutes_it(run_file):
+    plan, run, jobs = start(committed(run_file))
+    run()
+    played(EARLIER)(plan, jobs[0])
+    with pytest.raises(ConfigError, match=f"{jobs[0].name} began {EARLIER}"):
+        run()
+    played("")(plan, jobs[0])
+    with pytest.raises(ConfigError, match="not recorded"):
+        run()
+    played(LATER)(plan, jobs[0])
+    run_file.write_text(run_file.read_text() + "# changed\n")
+    with pytest.raises(ConfigError, match="another content"):
+        start(committed(run_file))[1]()
+
+
+def test_the_record_says_when_it_was_declared_and_when_it_began(run_file, monkeypatch):
+    plan, run, jobs = start(committed(run_file))
+    played(LATER)(plan, jobs[0])
+    run()
+    text = (plan.folder / "own.json").read_text()
+    assert plan.declared is not None
+    for said in (plan.declared.sha256, plan.declared.commit, plan.declared.committed, f'"first_cell": "{LATER}"'):
+        assert str(said) in text
+    (cell,) = read_record(plan.folder / "own.json").results
+    assert (cell.started, cell.run_file) == (LATER, plan.declared.to_json())

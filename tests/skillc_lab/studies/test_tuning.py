@@ -11,22 +11,14 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_lab.cli.main import main
-from skillc_lab.studies import (
-    CellResult,
-    ComparisonPlan,
-    CurvePoint,
-    cross,
-    read_grid,
-    read_run_file,
-    tune,
-)
+from skillc_lab.studies import CellResult, ComparisonPlan, CurvePoint, cross, read_grid, read_run_file, tune
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.skillc_lab.studies_of import cell_of
 from tests.trainers.toys import toy_config
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_lab.commands import tune as command
+from skillc_lab.commands import compare as command
 
 GRID = {"learning_rate": [1e-3, 1e-2], "method_options.omega": [0.1, 0.2]}
 
@@ -45,21 +37,14 @@ def cell(label: str, seed: int, won: str, area: float) -> CellResult:
 def test_every_method_gets_every_combination():
     found = cross(["skillc", "csca"], GRID)
     assert len(found) == 8
-    assert found["skillc.learning_rate=0.01.omega=0.1"] == {
-        "method": "skillc",
-        "learning_rate": 0.01,
-        "method_options": {"omega": 0.1},
-    }
+    expected = {"method": "skillc", "learning_rate": 0.01, "method_options": {"omega": 0.1}}
+    assert found["skillc.learning_rate=0.01.omega=0.1"] == expected
     assert cross(["skillc"], {"method.omega": [0.1]}) == cross(["skillc"], {"method_options.omega": [0.1]})
 
 
 def test_a_grid_is_read_from_options():
-    assert read_grid({"temperature": "1,1.5", "task_sampling": "types", "steps": 4, "seed": [1, 2]}) == {
-        "temperature": [1, 1.5],
-        "task_sampling": ["types"],
-        "steps": [4],
-        "seed": [1, 2],
-    }
+    found = read_grid({"temperature": "1,1.5", "task_sampling": "types", "steps": 4, "seed": [1, 2]})
+    assert found == {"temperature": [1, 1.5], "task_sampling": ["types"], "steps": [4], "seed": [1, 2]}
     with pytest.raises(ConfigError, match=r"grid\.temperature"):
         read_grid({"temperature": ","})
 
@@ -133,10 +118,8 @@ def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):
     assert len(plan.methods) == 5
     assert plan.methods[-1] == "grpo.entropy"
     by_label = {one.method: plan.training(one) for one in plan.cells}
-    assert {label: config.steps for label, config in by_label.items() if config.method == "skillc"} == {
-        "skillc.learning_rate=0.1": 3,
-        "skillc.learning_rate=0.01": 3,
-    }
+    skillc = {label: config.steps for label, config in by_label.items() if config.method == "skillc"}
+    assert skillc == {"skillc.learning_rate=0.1": 3, "skillc.learning_rate=0.01": 3}
     path.write_text(path.read_text().replace("learning_rate: [", "lerning_rate: ["))
     with pytest.raises(UnknownNameError, match="learning_rate"):
         read_run_file(path, tmp_path)

@@ -1,22 +1,24 @@
-"""The options of a recipe or an agent for the help of commands, from the doc strings of its parts."""
+"""From doc strings: the options of a recipe or an agent for the help of commands, and tables for the documentation."""
 
 from __future__ import annotations
 
 import inspect
 import itertools
 import json
+import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
 
 from docstring_parser import google
 
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.zero_shot import ZeroShot
-from skillc_lab.cli.options import ALIASES, field_docs
+from skillc_lab.cli.main import command_modules
+from skillc_lab.cli.options import ALIASES, Option, field_docs, options_of
 from trainers.base import flat_options
-from trainers.config import TrainConfig
+from trainers.config import Settings, TrainConfig
 from trainers.recipes import get_recipe
 
 
@@ -77,3 +79,39 @@ def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+# Tables of the documentation ------------------------------------------------------------------------------------------
+
+
+def settings_tables() -> str:
+    """All settings of training: one heading and table per group."""
+    groups = get_type_hints(Settings)
+    return "\n\n".join(
+        f"### {group.name.replace('_', ' ').capitalize()}\n\n{_table(options_of(groups[group.name]).values())}"
+        for group in fields(Settings)
+    )
+
+
+def completed(page: str) -> str:
+    """The page of commands, with a row more in its table for every command that it does not name."""
+    *_, last = re.finditer(r"^\| `skillc .*$", page, re.MULTILINE)
+    cells = " ".join(re.findall(r"^\| (`skillc [^|]*)", page, re.MULTILINE))
+    missing = {
+        name: summary
+        for name, (_, summary) in command_modules().items()
+        if not re.search(rf"`(?:skillc )?(?:tools )?{name.removeprefix('tools ')}[ `]", cells)
+    }
+    rows = "".join(f"\n| `skillc {name}` | {summary} | |" for name, summary in missing.items())
+    return page[: last.end()] + rows + page[last.end() :]
+
+
+def _table(options: Iterable[Option]) -> str:
+    rows = [f"| `{option.name}` | {_default(option.default)} | {option.doc.replace('``', '`')} |" for option in options]
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
+
+
+def _default(value: Any) -> str:
+    if value is MISSING:
+        return "required"
+    return "none" if value in (None, "", {}, ()) else f"`{str(value).lower() if isinstance(value, bool) else value}`"
