@@ -9,7 +9,7 @@ from page_reader import Reader, as_text
 from small_shop import SmallShop
 from test_pages import ODD, Walk
 
-from benchmarks.parity.webshop import read_cases, sources
+from benchmarks.parity_webshop_catalog import read_cases, sources
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.nodes import View, page_document, page_fragment
