@@ -138,7 +138,7 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(BIN)/python
-	$(BIN)/python -m benchmarks.notebooks
+	$(BIN)/python -m benchmarks.pages --write
 
 $(VENV)/.ruff: pyproject.toml | $(BIN)/python
 	$(PIP) '$(shell sed -n 's/.*"\(ruff==[^"]*\)".*/\1/p' pyproject.toml)'
