@@ -9,20 +9,14 @@ from typing import Any
 
 from skillc_gym.envs.webshop.goals.reward import matches, normalize_color
 from skillc_gym.envs.webshop.shop.nodes import BACK, BUY, NAVIGATION, NEXT, PREV, SEPARATOR
+from skillc_gym.pages import resource
 
 _PREV, _NEXT, _BACK, _BUY = (f"click[{button.label}]" for button in (PREV, NEXT, BACK, BUY))
 _PRICE = re.compile(r",? and price lower than (\d+(?:\.\d+)?) dollars\s*$")
 _MONEY = re.compile(r"\$(\d+(?:\.\d+)?)")
 _WORD = re.compile(r"[^\W_]+(?:[.'][^\W_]+)*")
 # Words by which people ask, not what they ask for.
-_ASKING = (
-    "a about all along also am an and any are as at be being but buy by can could do either find for from "
-    "get give good hello help hi i i'd i'm im in interested into is it it's its just kind like look "
-    "looking made make me my need of on one or order pair place please priced prefer preferably purchase "
-    "really s searching show size some something such that the them these they this to too under up used "
-    "want wanting which will with would you"
-)
-_POLITE = frozenset(_ASKING.split())
+_POLITE = frozenset(resource(__package__, "polite_words.txt").split())
 
 
 @dataclass(frozen=True)
