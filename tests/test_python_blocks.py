@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.newcomer import lines_of
 from skillc_gym.adapters import ChatEnv
 from skillc_lab.cli.main import main as skillc
 from tests.openai_server import openai_server
@@ -20,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = {
     f"{page.stem}-{number}": block
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.M))
+    for number, block in enumerate(line.text for line in lines_of(page.read_text("utf-8")) if line.python)
 }
 SAYS = {
     "README-0": "with [True, True] without [False, False]\n" * 2,
