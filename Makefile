@@ -138,7 +138,7 @@ docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 notebooks: $(BIN)/python
-	$(BIN)/python -m benchmarks.notebooks
+	$(BIN)/python -m benchmarks.pages --write
 
 $(VENV)/.ruff: pyproject.toml | $(BIN)/python
 	$(PIP) '$(shell sed -n 's/.*"\(ruff==[^"]*\)".*/\1/p' pyproject.toml)'
@@ -181,10 +181,11 @@ sbom: $(VENV)/.package
 
 # With hashes: all that the extra "train" brings but torch, whose build depends on the machine, and torch's default build.
 constraints: $(VENV)/.package
+	sed -n 's/^\(torch==[^ ]*\).*/\1/p' constraints-torch-cpu.txt > $(VENV)/torch.txt
 	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-	  --unsafe-package torch --unsafe-package setuptools --unsafe-package pip --extra train --constraint constraints-cpu.txt \
+	  --unsafe-package torch --unsafe-package setuptools --unsafe-package pip --extra train --constraint $(VENV)/torch.txt \
 	  --output-file constraints-train.txt pyproject.toml
-	sed -n 's/+cpu$$//p' constraints-cpu.txt | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	sed 's/+cpu$$//' $(VENV)/torch.txt | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-package setuptools $$(sed -n 's/^\([A-Za-z].*\)==.*/--no-emit-package \1/p' constraints-train.txt) - \
 	  | sed 's/^torch==/torch===/' > constraints-torch-cuda.txt
 

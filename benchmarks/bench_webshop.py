@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import statistics
 import time
 import tracemalloc
@@ -86,17 +85,12 @@ def environment_kilobytes(env: WebShopEnv, number: int) -> float:
 
 
 def anonymous_megabytes() -> float:
-    """Returns the memory that a process shares with no other: all but mapped files. All of it where nothing tells."""
+    """Returns the memory that a process shares with no other: all but mapped files; nan where nothing tells."""
     try:
         lines = Path("/proc/self/smaps_rollup").read_text("ascii").splitlines()
     except OSError:
-        return peak_megabytes()
+        return float("nan")
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Anonymous:")) / 1e6
-
-
-def peak_megabytes() -> float:
-    """Returns the most memory the process has had so far, mapped files included."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 PRODUCTS, ENVIRONMENTS, SEARCHES, ROUNDS = 1_000, 2_000, 2_000, 3

@@ -42,22 +42,13 @@ TRAINED: Sequence[tuple[str, int]] = (
 """Commands that need the extra ``train``."""
 
 
-class StepError(Exception):
-    """A step that did not end as it should."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the check; returns 1 if a step failed."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Runs the check; exits with status 1 if a step failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="interpreter of the empty environments")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as work:
-        try:
-            check(args.python, Path(work).resolve())
-        except StepError as failure:
-            print(f"failed: {failure}", file=sys.stderr)
-            return 1
-    return 0
+        check(args.python, Path(work).resolve())
 
 
 def check(python: str, work: Path) -> None:
@@ -83,13 +74,13 @@ def build(python: str, work: Path) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.split("/")[0] for name in archive.namelist() if ".dist-info" not in name.split("/")[0]}
     if tops != PACKAGES:
-        raise StepError(f"the wheel holds {sorted(tops)}, expected {sorted(PACKAGES)}")
+        sys.exit(f"failed: the wheel holds {sorted(tops)}, expected {sorted(PACKAGES)}")
     print(f"{wheel.name}: {wheel.stat().st_size / 2**20:.1f} MiB", flush=True)
     return wheel
 
 
 def step(words: Sequence[str], work: Path, status: int = 0) -> None:
-    """Runs one program and prints how it went; with another exit status, a StepError with what it said last."""
+    """Runs one program and prints how it went; with another exit status, exits with what it said last."""
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ALFWORLD_DATA")}
     began = time.perf_counter()
     done = subprocess.run(
@@ -98,10 +89,9 @@ def step(words: Sequence[str], work: Path, status: int = 0) -> None:
     shown = " ".join([Path(words[0]).name, *words[1:]])
     print(f"{time.perf_counter() - began:6.1f} s  status {done.returncode}  {shown[:150]}", flush=True)
     if done.returncode != status or "Traceback" in done.stderr:
-        raise StepError(
-            f"{shown}: status {done.returncode}, expected {status}\n{done.stdout[-1500:]}{done.stderr[-1500:]}"
-        )
+        said = f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
+        sys.exit(f"failed: {shown}: status {done.returncode}, expected {status}\n{said}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -21,7 +21,8 @@ def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
     with canvas(path, 9.0, 4.2) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[1.35, 1])
         for name, runs in by_method.items():
-            _draw_course(left, runs, styles[name])
+            courses = [[float(each["overall_without"]) for each in run["validations"]] for run in runs]
+            _draw_lines(left, [int(each["step"]) for each in runs[0]["validations"]], courses, styles[name])
         said = _each_rate({styles[name].label: _average(runs) for name, runs in by_method.items()})
         how = "success without the skill, held-back panel; thin: seeds, bold: their mean"
         title(left, f"Averaged over training {said}", how)
@@ -79,11 +80,6 @@ def _average(runs: Sequence[Mapping[str, Any]]) -> float:
         for run in runs
         for before, after in pairwise(run["validations"])
     )
-
-
-def _draw_course(axes: Any, runs: Sequence[Mapping[str, Any]], style: LineStyle) -> None:
-    courses = [[float(each["overall_without"]) for each in run["validations"]] for run in runs]
-    _draw_lines(axes, [int(each["step"]) for each in runs[0]["validations"]], courses, style)
 
 
 def _draw_lines(

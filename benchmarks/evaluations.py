@@ -40,7 +40,8 @@ def agents(options: argparse.Namespace) -> dict[str, Any]:
     """Evaluations of agents, with what they did over their tries."""
 
     def described(folder: Path) -> dict[str, Any]:
-        agent, trials = (_read_if_there(folder / f"{name}.json") for name in ("agent", "trials"))
+        paths = (folder / "agent.json", folder / "trials.json")
+        agent, trials = (read_json(path) if path.is_file() else None for path in paths)
         kept = None if agent is None else {name: agent[name] for name in ("options", "figures")}
         return {"env": _read(folder, "config")["env"], "trials": trials, "agent": kept}
 
@@ -80,10 +81,6 @@ def _read(folder: Path, name: str) -> dict[str, Any]:
             f"{folder} has no {path.name} of an evaluation; make one by skillc evaluate --out {folder}"
         )
     return read_json(path)
-
-
-def _read_if_there(path: Path) -> dict[str, Any] | None:
-    return read_json(path) if path.is_file() else None
 
 
 def courses(options: argparse.Namespace) -> dict[str, Any]:

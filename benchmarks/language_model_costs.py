@@ -125,12 +125,9 @@ def _learn(learner: Learner, batch: RolloutBatch) -> tuple[list[torch.Tensor], d
             backend.backward(learner.loss(part, 1))
     passes = time.process_time() - began
     backend.step()
-    found = {"seconds": passes, "seconds_of_step": time.process_time() - began - passes, "loss": _loss(learner)}
-    return _in_order(step, before), found
-
-
-def _loss(learner: Learner) -> float:
-    return float(learner.objective.take_log(learner.backend)["loss"])
+    seconds_of_step = time.process_time() - began - passes
+    loss = float(learner.objective.take_log(learner.backend)["loss"])
+    return _in_order(step, before), {"seconds": passes, "seconds_of_step": seconds_of_step, "loss": loss}
 
 
 def _in_order(step: Sequence[Any], figures: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -170,17 +167,19 @@ def measure(config: TrainConfig) -> dict[str, Any]:
     _ratios(learning, "seconds")
     rows = [row for trajectory in batch.trajectories for row in trajectory.rows]
     tokens = {"rows": len(rows), "tokens": sum(row.length for row in rows), "unique_tokens": _unique(rows)}
-    return {"model": config.model, "rows": tokens, "playing": playing, "learning": learning} | _machine()
+    return {
+        "model": config.model,
+        "rows": tokens,
+        "playing": playing,
+        "learning": learning,
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "threads": torch.get_num_threads(),
+        "versions": versions_of("torch", "transformers", "trl"),
+    }
 
 
 def _unique(rows: Sequence[Any]) -> int:
     return len({(*row.prompt_ids, *row.completion_ids)[:n] for row in rows for n in range(1, row.length + 1)})
-
-
-def _machine() -> dict[str, Any]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    versions = versions_of("torch", "transformers", "trl")
-    return {"device": device, "threads": torch.get_num_threads(), "versions": versions}
 
 
 def _measure(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,15 +1,20 @@
 """What pages of the documentation show of records: each table stands below the comment that it is made from.
 
-python -m benchmarks.pages --write    # makes the tables anew; without --write, pages whose tables are stale are named
+python -m benchmarks.pages --write    # makes what they show again; without --write, pages that are stale are named
 
 The comment, ``<!--`` to ``-->`` on lines of their own, is a template. It asks for a record's values and writes its
 table around them, ``{{ record("fuzz").loader.runs|f(",") }}``, or for a table that is computed from every task's
-outcome, ``{{ study("confirmation") }}``. What it says stands below it, up to ``<!--/-->``.
+outcome, ``{{ study("confirmation") }}``. What it says stands below it, up to ``<!--/-->``. Notebooks show what their
+cells print, run from top to bottom.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import copy
+import io
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,6 +46,20 @@ def filled_in(page: str) -> str:
     templates = [found[2] for found in _FILLED.finditer(page)]
     made = iter(environment().from_string("\0".join(templates)).render().split("\0"))
     return _FILLED.sub(lambda found: f"{found[1]}\n\n{next(made).strip()}\n\n<!--/-->", page)
+
+
+def executed(notebook: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a notebook with each cell's number and what it printed; they run in one namespace, in order."""
+    result, names = copy.deepcopy(notebook), {"__name__": "__main__"}
+    cells = [cell for cell in result["cells"] if cell["cell_type"] == "code"]
+    for number, cell in enumerate(cells, start=1):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)  # the project's own notebook
+        lines = printed.getvalue().splitlines(keepends=True)
+        cell["execution_count"] = number
+        cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
+    return result
 
 
 @cache
@@ -199,12 +218,12 @@ def rises(values: Sequence[float]) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the tables of all pages, or names the pages where they are stale and returns 1."""
+    """Writes tables and output of all pages, or names the pages where they are stale and returns 1."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write them")
     parser.add_argument("--docs", type=Path, nargs="+", default=_DOCS, help="folders of the pages")
     options = parser.parse_args(argv)
-    pages = sorted(page for folder in options.docs for page in folder.rglob("*.md"))
+    pages = sorted(page for folder in options.docs for page in folder.rglob("*") if page.suffix in (".md", ".ipynb"))
     stale = {page: text for page in pages if (text := _fresh(page))}
     for page, text in stale.items():
         print(f"{page}: {'written' if options.write else 'stale; python -m benchmarks.pages --write'}")
@@ -214,9 +233,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fresh(page: Path) -> str:
-    """A page's text with its tables made anew; "" where they are as they should be."""
+    """A page's text with its tables or its output made again; "" where they are as they should be."""
     text = page.read_text(encoding="utf-8")
-    return made if (made := filled_in(text)) != text else ""
+    if page.suffix == ".ipynb":
+        made = json.dumps(executed(json.loads(text)), indent=1, ensure_ascii=False) + "\n"
+    else:
+        made = filled_in(text)
+    return made if made != text else ""
 
 
 if __name__ == "__main__":

@@ -9,18 +9,17 @@ and the reference of the API are not measured.
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from pathlib import Path
 from statistics import fmean
 
 import markdown
 
 _ROOT = Path(__file__).resolve().parents[1]
-
 
 LIMITS: Mapping[str, float] = {
     "words in all": 22_000,
@@ -50,6 +49,11 @@ _MADE = re.compile(
 )
 _INTERVAL = re.compile(r"\[\s*[-+]?[\d.,]+\s*%?\s*(?:,|to)\s*[-+]?[\d.,]+\s*%?\s*\]")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
+_NO_PROSE = re.compile(r"<pre>.*?</pre>|<h[1-4]\b.*?</h[1-4]>", re.DOTALL)
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_CODE = re.compile(r"<code>.*?</code>", re.DOTALL)
+_BLOCK = re.compile(r"</?(?:p|li)\b[^>]*>")
+_TAG = re.compile(r"<[^>]*>")
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|al)\.")
 
 
@@ -64,42 +68,15 @@ class PlainPage:
     jargon: tuple[str, ...]
 
 
-class _Prose(HTMLParser):
-    """Text of a page's blocks, with tables apart; a piece of code is one word."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks: list[str] = [""]
-        self.table = ""
-        self._within: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in ("p", "li", "h1", "h2", "h3", "h4", "table", "pre"):
-            self.blocks.append("")
-        if tag in ("table", "pre", "code", "h1", "h2", "h3", "h4"):
-            self._within.append(tag)
-        if self._within == ["code"]:
-            self.blocks[-1] += "code"
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._within:
-            self._within.remove(tag)
-        if tag in ("p", "li", "table", "pre"):
-            self.blocks.append("")
-
-    def handle_data(self, data: str) -> None:
-        if not self._within:
-            self.blocks[-1] += data
-        elif "code" not in self._within and "pre" not in self._within:
-            self.table += f"{data} "
-
-
 def measured(name: str, text: str) -> PlainPage:
     """A page's measures."""
     text = _MADE.sub("", text)
-    prose = _Prose()
-    prose.feed(markdown.markdown(text, extensions=["tables", "fenced_code", "attr_list", "md_in_html"]))
-    blocks = [_ABBREVIATED.sub("so", " ".join(block.split())) for block in prose.blocks if block.strip()]
+    made = markdown.markdown(text, extensions=["tables", "fenced_code", "attr_list", "md_in_html"])
+    page = _NO_PROSE.sub("<p>", made)
+    tables = " ".join(_plain(_CODE.sub("", table)) for table in _TABLE.findall(page))
+    # A piece of code is one word.
+    parts = map(_plain, _BLOCK.split(_CODE.sub("code", _TABLE.sub("<p>", page))))
+    blocks = [_ABBREVIATED.sub("so", " ".join(block.split())) for block in parts if block.strip()]
     lengths = [len(sentence.split()) for block in blocks for sentence in _END.split(block)]
     shown = "\n".join(blocks)
     return PlainPage(
@@ -110,9 +87,13 @@ def measured(name: str, text: str) -> PlainPage:
         jargon=tuple(
             found[0].lower()
             for words in JARGON
-            for found in re.finditer(rf"\b(?:{words})\b", f"{shown}\n{prose.table}", re.IGNORECASE)
+            for found in re.finditer(rf"\b(?:{words})\b", f"{shown}\n{tables}", re.IGNORECASE)
         ),
     )
+
+
+def _plain(page: str) -> str:
+    return html.unescape(_TAG.sub("", page))
 
 
 def read_pages(root: Path = _ROOT) -> list[PlainPage]:
@@ -132,10 +113,8 @@ def passed(pages: Sequence[PlainPage]) -> list[str]:
     ]
     for page in pages:
         own = f"{page.name} (for {_advice(page)})" if page.jargon else page.name
-        found += [
-            ("words a sentence", page.name, page.sentence),
-            ("intervals outside tables", page.name, page.intervals),
-        ]
+        found.append(("words a sentence", page.name, page.sentence))
+        found.append(("intervals outside tables", page.name, page.intervals))
         found.append(("words of our own", own, len(page.jargon)))
     return [f"{limit}, at most {LIMITS[limit]:,}: {name} {n:,.5g}" for limit, name, n in found if n > LIMITS[limit]]
 

@@ -126,12 +126,15 @@ def trl_updates(config: TrainConfig, ours: Timed) -> Timed:
 
 
 def _trl_seconds(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
+    from datasets import Dataset
     from transformers import TrainerCallback
     from trl import GRPOTrainer
 
+    def no_reward(**_: Any) -> list[float]:
+        raise RuntimeError("Nothing is generated, and nothing scored.")
+
     left = list(updates)
     pad = load_tokenizer(config).pad_token_id
-
     began, ended = list[float](), list[float]()
     clock = TrainerCallback()
     clock.on_step_begin = lambda *_, **__: began.append(time.perf_counter())
@@ -141,8 +144,8 @@ def _trl_seconds(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
             model=load_model(config),
             processing_class=load_tokenizer(config),
             args=_arguments(config, folder, len(updates), len(updates[0])),
-            reward_funcs=_no_reward,
-            train_dataset=_prompts(len(updates) * len(updates[0])),
+            reward_funcs=no_reward,
+            train_dataset=Dataset.from_dict({"prompt": [""] * (len(updates) * len(updates[0]))}),
             callbacks=[clock],
         )
         trainer._generate_and_score_completions = lambda inputs: _padded(left.pop(0), pad, trainer.accelerator.device)
@@ -177,12 +180,6 @@ def _arguments(config: TrainConfig, folder: str, steps: int, rows: int) -> Any:
     )
 
 
-def _prompts(count: int) -> Any:
-    from datasets import Dataset
-
-    return Dataset.from_dict({"prompt": [""] * count})
-
-
 def _padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
     """Rows as TRL's trainer has them: prompts filled up on the left, completions on the right."""
     before, after = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
@@ -203,10 +200,6 @@ def _padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
     }
     moved: dict[str, Any] = {name: tensor.to(device) for name, tensor in tensors.items()}
     return moved | {"num_items_in_batch": moved["tool_mask"].sum()}
-
-
-def _no_reward(**_: Any) -> list[float]:
-    raise RuntimeError("Nothing is generated, and nothing scored.")
 
 
 def _beside_trl(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from mkdocs.structure.files import File, Files
 
 from benchmarks.measuring import RECORDS
 from benchmarks.pictures import DRAWN
+from skillc_lab.board import read_results, write_badge
 from skillc_lab.cli.help import completed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,19 +57,22 @@ def on_files(files: Files, config: Any) -> Files:
         made[f"records/{path.relative_to(RECORDS).as_posix()}"] = path.read_text(encoding="utf-8")
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
-    for name, content in pictures():
-        files.append(File.generated(config, f"pictures/{name}.png", content=content))
+    for place, content in pictures():
+        files.append(File.generated(config, place, content=content))
     return files
 
 
 def pictures() -> Iterator[tuple[str, bytes]]:
-    """Pictures that lie in no folder, drawn from their records."""
+    """Pictures that lie in no folder: those drawn from records, and badges of the board's results."""
+    drawn: dict[str, Callable[[Path], object]] = {f"pictures/{name}.png": draw for name, draw in DRAWN.items()}
+    for result in read_results(RECORDS / "board"):
+        drawn[f"records/board/{result.file_name}.svg"] = partial(write_badge, result=result)
     with tempfile.TemporaryDirectory() as folder:
-        for name, draw in DRAWN.items():
-            if not (ROOT / "docs" / "pictures" / f"{name}.png").exists():
-                path = Path(folder) / f"{name.replace('/', '-')}.png"
+        for place, draw in drawn.items():
+            if not any((ROOT / kept / place).exists() for kept in ("docs", "benchmarks")):
+                path = Path(folder) / place.replace("/", "-")
                 draw(path)
-                yield name, path.read_bytes()
+                yield place, path.read_bytes()
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:

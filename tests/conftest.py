@@ -28,33 +28,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -slow[item.path])
 
 
+def there(named: str | None, usual: Path, what: str) -> Path:
+    place = Path(named) if named else usual
+    if not place.exists():
+        pytest.skip(f"no {what}")
+    return place
+
+
 @pytest.fixture(scope="session")
 def alfworld_data() -> Path:
     """A folder or archive of real ALFWorld games; skips the test where there is none."""
-    for place in [Path(NAMED)] if NAMED else [ARCHIVE]:
-        if place.exists():
-            return place
-    pytest.skip("no ALFWorld games: set ALFWORLD_DATA to the folder or archive that holds json_2.1.1")
+    return there(NAMED, ARCHIVE, "ALFWorld games: set ALFWORLD_DATA to the folder or archive that holds json_2.1.1")
 
 
 @pytest.fixture(scope="session")
 def webshop_data() -> Path:
     """The folder of the real 1,000 products; skips the test where there is none."""
-    named = os.environ.get("WEBSHOP_DATA")
-    place = Path(named) if named else WEBSHOP
-    if not place.exists():
-        pytest.skip("no WebShop products: set WEBSHOP_DATA to the folder that holds items_shuffle_1000.json")
-    return place
+    what = "WebShop products: set WEBSHOP_DATA to the folder that holds items_shuffle_1000.json"
+    return there(os.environ.get("WEBSHOP_DATA"), WEBSHOP, what)
 
 
 @pytest.fixture(scope="session")
 def webshop_reference() -> Path:
     """The folder of recordings of upstream's WebShop; skips the test where there is none."""
-    named = os.environ.get("WEBSHOP_REFERENCE")
-    place = Path(named) if named else VECTORS
-    if not place.exists():
-        pytest.skip("no recordings of WebShop: set WEBSHOP_REFERENCE to the folder of reference vectors")
-    return place
+    what = "recordings of WebShop: set WEBSHOP_REFERENCE to the folder of reference vectors"
+    return there(os.environ.get("WEBSHOP_REFERENCE"), VECTORS, what)
 
 
 @pytest.fixture(scope="session", autouse=True)

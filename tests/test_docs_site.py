@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.notebooks import NOTEBOOKS, executed
-from benchmarks.pages import RECORDS, filled_in
+from benchmarks.measuring import RECORDS
+from benchmarks.pages import executed, filled_in
 from benchmarks.pictures import DRAWN
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+PATHS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,10 @@ def site() -> ModuleType:
     return module
 
 
+def page_at(place: str) -> Any:
+    return SimpleNamespace(file=SimpleNamespace(src_uri=place), meta={})
+
+
 def test_every_page_has_a_place_in_the_navigation():
     placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
@@ -42,21 +46,25 @@ def test_every_page_has_a_place_in_the_navigation():
 def test_a_link_leads_to_a_file_that_becomes_a_page():
     made = {"README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"}
     lost = []
-    for page in DOCS.rglob("*.md"):
+    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
             target = (page.parent / link).resolve()
-            in_the_site = any(map(target.is_relative_to, (DOCS, RECORDS))) or str(target.relative_to(ROOT)) in made
+            in_the_site = (
+                page.parent == ROOT
+                or any(map(target.is_relative_to, (DOCS, RECORDS)))
+                or str(target.relative_to(ROOT)) in made
+            )
             drawn = target.is_relative_to(DOCS / "pictures") and target.stem in {Path(name).name for name in DRAWN}
             if not ((target.exists() and in_the_site) or drawn):
                 lost.append(f"{page.name}: {link}")
-    assert not lost, "make docs takes them for errors"
+    assert not lost, "make docs takes those of docs/ for errors"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert executed(saved) == saved, "python -m benchmarks.notebooks runs them again"
+    assert executed(saved) == saved, "python -m benchmarks.pages --write"
 
 
 def test_a_notebook_becomes_a_page(site: ModuleType):
@@ -79,8 +87,7 @@ def test_a_notebook_becomes_a_page(site: ModuleType):
     ],
 )
 def test_links_of_the_root_and_to_records_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri=page), meta={})
-    assert site.on_page_markdown(text, shown, None, None) == expected
+    assert site.on_page_markdown(text, page_at(page), None, None) == expected
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
@@ -102,14 +109,13 @@ def test_the_api_stands_folded_in_the_reference_and_behind_the_guides(site: Modu
     nav = [{"How-to": ["skills.md"]}, {"Reference": ["commands.md"]}]
     config = site.on_config(SimpleNamespace(nav=nav))
     assert config.nav[1]["Reference"][1]["API"][0] == {"skill_library": "reference/skill_library.md"}
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="reference/trainers.md"), meta={})
+    shown = page_at("reference/trainers.md")
     site.on_page_markdown("# trainers", shown, None, None)
     assert shown.meta["search"]["boost"] < 0.5
 
 
 def test_the_home_page_begins_as_readme_does(site: ModuleType):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"), meta={})
-    home = site.on_page_markdown((DOCS / "index.md").read_text(encoding="utf-8"), shown, None, None)
+    home = site.on_page_markdown((DOCS / "index.md").read_text(encoding="utf-8"), page_at("index.md"), None, None)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.split("\n\n")[1] in home
     assert "](pictures/hero.png){ .wide }" in home
@@ -117,8 +123,7 @@ def test_the_home_page_begins_as_readme_does(site: ModuleType):
 
 
 def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
-    shown: Any = SimpleNamespace(file=SimpleNamespace(src_uri="records/shop.md"))
-    html = site.on_page_content("<td>+60 [+29, +91]: better</td>", shown, None, None)
+    html = site.on_page_content("<td>+60 [+29, +91]: better</td>", page_at("records/shop.md"), None, None)
     assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html
 
 

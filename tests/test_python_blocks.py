@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.newcomer import lines_of
+from skillc_gym.adapters import ChatEnv
+from skillc_lab.cli.main import main as skillc
 from tests.openai_server import openai_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,7 +21,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = {
     f"{page.stem}-{number}": block
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.M))
+    for number, block in enumerate(line.text for line in lines_of(page.read_text("utf-8")) if line.python)
 }
 SAYS = {
     "README-0": "with [True, True] without [False, False]\n" * 2,
@@ -48,3 +51,18 @@ def test_a_block_runs_alone(name: str, tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr[-2000:]
     assert SAYS.get(name, "") in done.stdout
+
+
+def test_the_newcomers_own_skill_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The light commands of the ten minutes' page, after its Python and in the same folder."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(BLOCKS["ten-minutes-1"], "ten-minutes.md", "exec"), {"__name__": "newcomer"})
+    assert skillc(["skills", "check", "my_skills", "--env", "coins", "--shows", "hard"]) == 0
+    assert "From a room with one exit go back." in capsys.readouterr().out
+    monkeypatch.setattr("builtins.input", lambda _="": ":quit")
+    assert skillc(["play", "--env", "coins", "--library", "my_skills", "--skill"]) == 0
+    assert "From a room with one exit go back." in capsys.readouterr().out
+    env = ChatEnv("coins", library="my_skills")
+    assert "Take the coin when you see it." in env.reset(env.task_ids[0], condition=1)[0]["content"]

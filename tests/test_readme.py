@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.newcomer import lines_of
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import MethodRow, Regime, read_record, regimes_of
 from tests.openai_server import openai_server
@@ -35,14 +36,6 @@ CONTROLS = {
 _NUMBER = re.compile(r"[-+]?\d+")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-
-
-def shell_lines() -> list[str]:
-    return [line for block in blocks("bash") for line in block.replace("\\\n", " ").splitlines() if line.strip()]
-
-
 def test_every_block_is_of_a_language_that_is_run():
     assert set(re.findall(r"^```(\w+)$", README, re.MULTILINE)) == {"bash", "python"}
 
@@ -51,7 +44,8 @@ def test_every_block_is_of_a_language_that_is_run():
 def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("trl", reason="needs the train extra")
     monkeypatch.chdir(tmp_path)
-    lines = [line for line in shell_lines() if not line.startswith(("make ", ". .venv"))]
+    typed = [line.text for line in lines_of(README) if not line.python]
+    lines = [line for line in typed if not line.startswith(("make ", ". .venv"))]
     assert lines
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with openai_server(expert_reply) as server:
@@ -61,11 +55,6 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             assert skillc([name, *words, *SHORT.get(name, "").split()]) == 0, line
     assert (tmp_path / "runs/mine/after/report.json").exists()
     assert (tmp_path / "runs/mine/report/index.html").exists()
-
-
-def test_every_link_leads_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
 
 
 def _regime(record: str, start: str) -> Regime:
@@ -111,7 +100,3 @@ def test_the_findings_are_the_records():
     before = re.search(r"untuned.*GRPO\nended at (\d+) % and relabelling at (\d+)", README)
     assert before is not None
     assert [*map(int, before.groups())] == [_percent(untuned.rows[0]), _percent(untuned.row(RECOMMENDED))]
-
-
-def test_it_can_be_read_in_a_few_minutes():
-    assert len(README.split()) <= 800

@@ -59,7 +59,7 @@ class Machine(Options):
 
 @dataclass(frozen=True)
 class Setup:
-    """One file of the folder ``setups``: what it trains where, its longest row in tokens, and the run's settings."""
+    """One entry of ``setups.json``: what it trains where, its longest row in tokens, and the run's settings."""
 
     summary: str
     machine: Machine
@@ -74,15 +74,19 @@ class Setup:
 
 def setup_names() -> tuple[str, ...]:
     """All set-ups that come along."""
-    return tuple(sorted(path.stem for path in (_FOLDER / "setups").glob("*.json")))
+    return tuple(_setups())
 
 
 def load_setup(name: str) -> Setup:
     """Reads a set-up; an UnknownNameError if there is none of that name."""
     if name not in setup_names():
         raise unknown_name("set-up", name, setup_names())
-    values = json.loads((_FOLDER / "setups" / f"{name}.json").read_text(encoding="utf-8"))
+    values = _setups()[name]
     return Setup(**{**values, "machine": Machine(**values["machine"])})
+
+
+def _setups() -> dict[str, Any]:
+    return dict(json.loads((_FOLDER / "setups.json").read_text(encoding="utf-8")))
 
 
 def launcher_file(name: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.across_studies import main, visible
 from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_record, read_run_file, regimes_of, write_comparison
-from tests.benchmarks.study_records import METHODS, cell, won, written
+from tests.skillc_lab.studies_of import METHODS, cell, won, written
 from trainers.stats import Difference
 
 

@@ -14,7 +14,7 @@ from benchmarks.pages import filled_in
 from benchmarks.pictures import DRAWN, main, parameters_of
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import read_record, regimes_of
-from tests.benchmarks.study_records import written
+from tests.skillc_lab.studies_of import written
 
 
 def asking(*templates: str) -> str:

@@ -11,8 +11,11 @@ pytest.importorskip("trl", reason="needs the train extra")
 from benchmarks.language_model_costs import measure as measure_settings
 from benchmarks.trl_throughput import GROUPS, OURS, _padded
 from benchmarks.trl_throughput import measure as measure_throughput
+from tests.trainers.conftest import toy_folder
 from tests.trainers.toys import TOY_ID, toy_config
 from trainers.base import TokenRow
+
+__all__ = ["toy_folder"]
 
 
 def test_rows_are_padded_as_trl_has_them():

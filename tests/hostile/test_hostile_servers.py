@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import gzip
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import punctuation
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("openai", reason="needs the openai extra")
 
+from benchmarks.fuzz import TARGETS
 from skillc_gym.envs.webshop.site import open_site
 from skillc_gym.errors import SkillCError
 from tests.hostile.changes import changed, hostile
@@ -182,3 +184,9 @@ async def asked(app: Callable[..., Any], address: str, form: str) -> tuple[int, 
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in sent[0]["headers"]}
     page = b"".join(message.get("body", b"") for message in sent[1:])
     return int(sent[0]["status"]), headers, page.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("place", TARGETS.values())
+def test_every_target_of_the_fuzzer_takes_any_bytes(place: str) -> None:
+    module, _, name = place.partition(":")
+    getattr(importlib.import_module(f"tests.hostile.test_hostile_{module}"), name).hypothesis.fuzz_one_input(b"")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -24,6 +23,12 @@ SHELLS = ("chromium-headless-shell", "chrome-headless-shell", "headless_shell")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Ends the driver's processes and removes their files as soon as the pipe to it is closed, be it by our death.
 _WATCH = 'read -r _; kill -s KILL -- "-$1" 2>/dev/null; rm -rf -- "$2" 2>/dev/null || { sleep 1; rm -rf -- "$2"; }'
+_SWITCHED_OFF = (
+    *("autofill.profile_enabled", "autofill.credit_card_enabled", "credentials_enable_service"),
+    *("profile.password_manager_enabled", "safebrowsing.enabled", "search.suggest_enabled"),
+    *("signin.allowed", "translate.enabled"),
+)
+"""Preferences that would ask others about pages, forms and words."""
 _START_SECONDS = 120
 _STARTED = re.compile(rb"started successfully on port (\d+)")
 
@@ -116,8 +121,7 @@ def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Re
     options.binary_location, options.page_load_strategy = browser, "none"
     for flag in settings.flags():
         options.add_argument(flag)
-    # What is switched off here would ask others about pages, forms and words.
-    options.add_experimental_option("prefs", json.loads(resource(__package__, "preferences.json")))
+    options.add_experimental_option("prefs", dict.fromkeys(_SWITCHED_OFF, False))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{_port(processes.driver)}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})

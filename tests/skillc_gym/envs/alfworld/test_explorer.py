@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_game import generate_game
 
-from benchmarks.parity.alfworld import older_wording
+from benchmarks.parity_alfworld import older_wording
 from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.parity.alfworld import random_walk
+from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
 from skillc_gym.envs.alfworld.engine.pddl import parse_expression, parse_problem
 from skillc_gym.envs.alfworld.engine.world import World

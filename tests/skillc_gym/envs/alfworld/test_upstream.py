@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.parity.alfworld import compare, older_wording, random_walk, scripts_for, sum_up
+from benchmarks.parity_alfworld import compare, older_wording, random_walk, scripts_for, sum_up
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.game import Game

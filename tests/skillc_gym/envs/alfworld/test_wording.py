@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.parity.alfworld import older_wording
+from benchmarks.parity_alfworld import older_wording
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.grammar import Part, parse_grammar, split_sentence
 from skillc_gym.envs.alfworld.engine.wording import goal_of, read_wording

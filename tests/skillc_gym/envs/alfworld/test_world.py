@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from benchmarks.parity.alfworld import random_walk
+from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.errors import InvalidGameError

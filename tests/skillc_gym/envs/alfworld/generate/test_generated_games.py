@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_game import generate_game
 
-from benchmarks.parity.alfworld import compare
+from benchmarks.parity_alfworld import compare
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World

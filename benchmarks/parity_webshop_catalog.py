@@ -1,18 +1,22 @@
-"""Comparing the catalogue and its search with recordings of upstream's: products, prices, terms, rankings."""
+"""Comparing WebShop's catalogue and search with recordings of upstream's: products, prices, terms, rankings."""
 
 from __future__ import annotations
 
 import json
+import lzma
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from benchmarks.parity.webshop import Comparison, read_cases, sources
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import BadRowError, Catalog, Product, clean, open_catalog
 from skillc_gym.envs.webshop.search import analyze, tokenize
 from skillc_gym.envs.webshop.shop import Fixes
+from skillc_gym.errors import MissingDataError
 
 _ROUNDED = 5.2e-5
 """Recorded scores are rounded to four decimals, and equal ones pulled apart by a millionth."""
@@ -21,6 +25,55 @@ _PLAIN_ROW = {
     "images": ["i"], "category": "garden", "query": " Q x", "product_category": "p", "customization_options": "",
 }  # fmt: skip
 """The row that recordings of the loader change in one field."""
+
+
+@dataclass
+class Comparison:
+    """What came of a file of cases: how many, by kind where that tells something, and a line for each that differs."""
+
+    name: str
+    cases: int = 0
+    differences: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, case: str, got: object, expected: object) -> None:
+        """Counts a case."""
+        self.cases += 1
+        if got != expected:
+            self.differences.append(f"{case}: got {_cut(got)}, expected {_cut(expected)}")
+
+
+def read_cases(folder: Path, name: str) -> Any:
+    """Reads a ``.json`` or ``.jsonl`` file, or the same with ``.xz``.
+
+    Lines that are no JSON are left out: a few texts with line ends in them were broken when they were recorded.
+    """
+    plain, packed = folder / name, folder / f"{name}.xz"
+    if not plain.exists() and not packed.exists():
+        raise MissingDataError(f"No reference vectors {plain} (nor with .xz); name the folder that has them.")
+    text = plain.read_text("utf-8") if plain.exists() else lzma.decompress(packed.read_bytes()).decode("utf-8")
+    return list(_lines(text)) if ".jsonl" in name else json.loads(text)
+
+
+def _lines(text: str) -> Iterator[Any]:
+    for line in text.split("\n"):
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def sources(folder: Path) -> dict[str, str]:
+    """Returns the catalogue that the recordings were made with, as ``data=`` of the environment."""
+    names = {"products": "products.json", "attributes": "attributes.json", "human_goals": "human_goals.json"}
+    found = {}
+    for key, name in names.items():
+        packed = folder / f"{name}.xz"
+        found[key] = str(packed if packed.exists() else folder / name)
+    return found
+
+
+def _cut(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 400 else f"{shown[:400]}..."
 
 
 def upstream_record(product: Product) -> dict[str, Any]:

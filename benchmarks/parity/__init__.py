@@ -1,1 +1,0 @@
-"""Playing the same scripts on our environments and on recordings of upstream."""
