@@ -22,7 +22,7 @@ from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
-from skillc_lab.agents.examples import expert_replies
+from skillc_lab.agents.shown import expert_replies
 from skillc_lab.cli.command import Command, complain, count_line, require_empty, say
 from trainers.tracking import json_line
 
