@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.sources import Source, decode
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, split_of, task_type_of
 from skillc_gym.errors import InvalidGameError, unknown_name
+from skillc_gym.pages import resource
 
 LOADED_GAMES = 256
 """How many parsed games a set keeps; the least recently used one goes first."""
@@ -104,8 +104,11 @@ class FileGames(GameSet):
     @functools.cached_property
     def manifest_sha256(self) -> str:
         """A hash of every task id and of the content of its file."""
-        lines = (f"{task_id} {self._source.digest(task_id)}\n" for task_id in self._task_ids)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        found = hashlib.sha256()
+        for task_id in self._task_ids:
+            content = hashlib.sha256(self._source.read(task_id)).hexdigest()
+            found.update(f"{task_id} {content}\n".encode())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -166,5 +169,5 @@ def require_official(games: GameSet) -> Manifest:
 @functools.cache
 def official_manifests() -> dict[str, Manifest]:
     """The manifests of ALFWorld's splits (json_2.1.1, with the tasks that upstream leaves out left out)."""
-    text = (resources.files(__package__) / "manifests.json").read_text(encoding="utf-8")
-    return {split: Manifest(**values) for split, values in json.loads(text).items()}
+    known = json.loads(resource(__package__, "manifests.json"))
+    return {split: Manifest(**values) for split, values in known.items()}

@@ -10,10 +10,11 @@ import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, NamedTuple
 
-_TABLES: dict[str, Any] = json.loads((resources.files(__package__) / "houses.json").read_text(encoding="utf-8"))
+from skillc_gym.pages import resource
+
+_TABLES: dict[str, Any] = json.loads(resource(__package__, "houses.json"))
 
 
 @dataclass(frozen=True)
@@ -80,21 +81,16 @@ LAMP_SHARE: dict[str, float] = _TABLES["lamp_share"]
 FIXED = frozenset({"HousePlant", "Television"})
 """Objects that are seen and cannot be taken."""
 ROOM_WEIGHTS: dict[str, dict[str, int]] = _TABLES["room_weights"]
-"""Task type -> room -> number of training games."""
-
-
-@dataclass(frozen=True)
-class Furniture:
-    """A kind of receptacle and its numbers in the scenes of a kind of room, one for each scene, sorted."""
-
-    kind: str
-    numbers: tuple[int, ...]
+"""Task type -> the rooms that it is set in -> number of training games."""
 
 
 @functools.cache
-def furniture(room: str) -> tuple[Furniture, ...]:
-    """What stands in rooms of a kind; "0x24 3x2 4" means none in 24 scenes, three in two, four in one."""
-    return tuple(Furniture(kind, _numbers(text)) for kind, text in _TABLES["furniture"][room].items())
+def furniture(room: str) -> dict[str, tuple[int, ...]]:
+    """Kind of receptacle -> its numbers in the scenes of a kind of room, one for each scene, sorted.
+
+    "0x24 3x2 4" means none in 24 scenes, three in two, four in one.
+    """
+    return {kind: _numbers(text) for kind, text in _TABLES["furniture"][room].items()}
 
 
 def _numbers(text: str) -> tuple[int, ...]:

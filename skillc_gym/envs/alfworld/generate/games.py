@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet, official_manifests
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
 from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, check_share, read_knobs, size_named
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, check_number, check_share, read_knobs
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, unknown_name
 
@@ -44,7 +44,8 @@ class GameSpec:
     knobs: Knobs = PLAIN
 
     def __post_init__(self) -> None:
-        size_named(self.size)
+        if self.size not in SIZES:
+            raise unknown_name("size of a house", self.size, SIZES)
         if self.split not in SPLITS:
             raise unknown_name("split", self.split, SPLITS)
         check_number("seed", self.seed, 0)
@@ -171,10 +172,6 @@ def _levels(difficulty: Any) -> Sequence[float | None]:
     return difficulty
 
 
-REAL_MIX: Mapping[str, float] = {"pick": 790, "look": 308, "clean": 650, "heat": 459, "cool": 533, "pick2": 813}
-"""Task type -> number of games in ALFWorld's training split."""
-
-
 def numbers(names: Sequence[str], total: int, mix: Mapping[str, float] | str | None) -> dict[str, int]:
     """Divides games among task types (short names) in proportion to weights, by largest remainders.
 
@@ -193,7 +190,8 @@ def numbers(names: Sequence[str], total: int, mix: Mapping[str, float] | str | N
 def _weights(names: Sequence[str], mix: Mapping[str, float] | str | None) -> dict[str, float]:
     if isinstance(mix, str) and mix != "real":
         raise unknown_name("mix of task types", mix, ["real"], "A table of weights does as well.")
-    given = dict.fromkeys(names, 1.0) if mix is None else REAL_MIX if isinstance(mix, str) else mix
+    real = official_manifests()["train"].by_type
+    given = dict.fromkeys(names, 1.0) if mix is None else real if isinstance(mix, str) else mix
     if not isinstance(given, Mapping):
         raise ConfigError(f"The generator's mix is 'real' or weights such as {{'pick': 2, 'heat': 1}}; got {mix!r}.")
     known = {SHORT_NAMES[resolve_task_types(name)[0]]: weight for name, weight in given.items()}

@@ -32,15 +32,6 @@ from skillc_gym.errors import ConfigError
 
 Choice = TypeVar("Choice")
 
-ROOMS_OF: dict[str, tuple[str, ...]] = {
-    "pick": ("kitchen", "living room", "bedroom", "bathroom"),
-    "look": ("living room", "bedroom"),
-    "clean": ("kitchen", "bathroom"),
-    "heat": ("kitchen",),
-    "cool": ("kitchen",),
-    "pick2": ("kitchen", "living room", "bedroom", "bathroom"),
-}
-"""Rooms in which a task type can be set."""
 SCENES = 25
 """How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
 _UNSEEN = range(25, 30)
@@ -73,9 +64,9 @@ def scene_number(room: str, index: int) -> int:
 
 def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
     """The rooms in which games of a task type are set; ConfigError if the knobs allow none of them."""
-    rooms = tuple(room for room in ROOMS_OF[kind] if knobs.rooms is None or room in knobs.rooms)
+    rooms = tuple(room for room in ROOM_WEIGHTS[kind] if knobs.rooms is None or room in knobs.rooms)
     if not rooms:
-        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOMS_OF[kind])
+        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOM_WEIGHTS[kind])
         raise ConfigError(f"Tasks of type {kind!r} need a {possible}; rooms= allows only {asked}.")
     return rooms
 

@@ -24,7 +24,7 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     inventory,
     places,
 )
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, size_named
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs
 
 _CORE = {
     "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
@@ -60,7 +60,7 @@ def layout(room: str, scene: int, size: str, knobs: Knobs = PLAIN) -> tuple[Rece
 
 
 def _kinds(room: str, size: str, knobs: Knobs, rng: np.random.Generator) -> list[str]:
-    low, high = knobs.receptacles or size_named(size).receptacles
+    low, high = knobs.receptacles or SIZES[size]["receptacles"]
     count = int(rng.integers(low, high + 1))
     kinds = [*_CORE[room], *_furniture(room, rng)]
     return _as_many(kinds, room, knobs, max(count, len(_CORE[room])), rng)
@@ -86,7 +86,9 @@ def _furniture(room: str, rng: np.random.Generator) -> list[str]:
 
 def _real_kinds(room: str, knobs: Knobs, rng: np.random.Generator) -> list[str]:
     """Numbers of each kind as in some scene of ALFWorld, kind by kind."""
-    bag = [piece.kind for piece in furniture(room) for _ in range(piece.numbers[int(rng.integers(len(piece.numbers)))])]
+    bag: list[str] = []
+    for kind, numbers in furniture(room).items():
+        bag += [kind] * numbers[int(rng.integers(len(numbers)))]
     if knobs.receptacles is None:
         return bag
     for kind in _CORE[room]:
@@ -192,7 +194,7 @@ def things_of(task: Task, room: str, size: str, placer: Placer, knobs: Knobs) ->
     spares = knobs.spares or 0
     things += [placer.place_wanted(task.thing, task.place, knobs.hidden) for _ in range(spares)]
     others = [kind for kind in ROOMS[room].objects if kind != task.thing and placer.spots(kind)]
-    low, high = knobs.objects or size_named(size).objects
+    low, high = knobs.objects or SIZES[size]["objects"]
     rng = placer.rng
     carried = int(rng.integers(low, high + 1)) - task.wanted - spares
     things += [placer.place(others[int(rng.integers(len(others)))]) for _ in range(carried)]

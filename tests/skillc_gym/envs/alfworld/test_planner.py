@@ -7,7 +7,7 @@ import pytest
 import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.planner import Planner, shortest_plan
 from skillc_gym.envs.alfworld.generate.catalogue import Task

@@ -70,7 +70,7 @@ def env(houses, quick):
 
 
 def pid_of(env: ALFWorldEnv) -> int:
-    return env._engine._process.pid
+    return env._process.pid
 
 
 def alive(pid: int) -> bool:
@@ -118,7 +118,7 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, env, monke
         pids.append(pid_of(worn))
     assert len(set(pids)) == len(HOUSES)
     assert [alive(pid) for pid in pids] == [False] * (len(HOUSES) - 1) + [True]
-    folder = worn._engine._process._worker.folder
+    folder = worn._process._worker.folder
     assert folder.exists()
     worn.close()
     worn.close()
@@ -137,7 +137,7 @@ def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced, monkey
     assert pid_of(env) == pid
     assert env.reset(options=options) == first
     assert (pid_of(env) != pid) is replaced
-    assert 20 < env._engine._process._megabytes < 500
+    assert 20 < env._process._megabytes < 500
     env.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_game import generate_game
+from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner
 
 from benchmarks.parity.alfworld import compare
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -19,7 +20,6 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.generate import GeneratedGames
 from skillc_gym.envs.alfworld.generate.knobs import SIZES
-from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.errors import ConfigError, InvalidGameError, UnknownNameError
 
