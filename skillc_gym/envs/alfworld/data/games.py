@@ -57,20 +57,14 @@ def open_games(
 
 def data_path(data: str | os.PathLike[str] | None) -> str:
     """Returns the folder or archive that ``data`` means; None is ALFWORLD_DATA, or the cache; MissingDataError."""
-    if data is not None:
-        return str(Path(data).expanduser().absolute())
     named = os.environ.get(DATA_VARIABLE)
-    if named:
-        return _existing(Path(named), f"{DATA_VARIABLE}={named} does not exist")
-    cache = Path("~/.cache/alfworld").expanduser()
-    return _existing(cache, f"{DATA_VARIABLE} is not set and {cache} does not exist")
-
-
-def _existing(path: Path, otherwise: str) -> str:
-    path = path.expanduser().absolute()
-    if not path.exists():
-        raise MissingDataError(f"No ALFWorld games: {otherwise}. {FETCH}")
-    return str(path)
+    path = Path(data if data is not None else named or "~/.cache/alfworld").expanduser().absolute()
+    if path.exists():
+        return str(path)
+    if data is not None:
+        raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
+    why = f"{DATA_VARIABLE}={named}" if named else f"{DATA_VARIABLE} is not set and {path}"
+    raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")
 
 
 @functools.lru_cache(maxsize=16)

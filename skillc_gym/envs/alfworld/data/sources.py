@@ -98,8 +98,6 @@ Source = FolderSource | ArchiveSource
 
 def open_source(path: Path, split: str) -> Source:
     """Opens a folder or an archive; MissingDataError for no game of the split, InvalidGameError for a bad archive."""
-    if not path.exists():
-        raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
     source = FolderSource(path, split) if path.is_dir() else ArchiveSource(path, split)
     if not source.task_ids:
         raise MissingDataError(f"{path} holds no game of the split {split!r}; expected {LAYOUT}. {FETCH}")

@@ -29,13 +29,6 @@ MEGABYTES_PER_PROCESS = 500
 SECONDS_PER_ANSWER = 600
 
 
-def require_upstream() -> None:
-    """Checks that upstream is installed; MissingExtraError if textworld or alfworld is not."""
-    for package in ("textworld", "fast_downward", "alfworld"):
-        if importlib.util.find_spec(package) is None:
-            raise missing_extra(package, "alfworld")
-
-
 class _Worker(NamedTuple):
     process: subprocess.Popen[bytes]
     folder: Path
@@ -46,11 +39,14 @@ class _Worker(NamedTuple):
 class UpstreamProcess:
     """A worker process that plays one game at a time with upstream's engine; a fresh one replaces it at its limits.
 
-    ``cached`` lets upstream remember what it parses: the same answers, many times faster.
+    ``cached`` lets upstream remember what it parses: the same answers, many times faster. MissingExtraError if upstream
+    is not installed.
     """
 
     def __init__(self, *, cached: bool = False) -> None:
-        require_upstream()
+        for package in ("textworld", "fast_downward", "alfworld"):
+            if importlib.util.find_spec(package) is None:
+                raise missing_extra(package, "alfworld")
         self._cached = cached
         self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None

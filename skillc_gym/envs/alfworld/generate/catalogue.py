@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,22 +51,11 @@ class Room:
     """A kind of room: its first scene, what stands there (share of rooms, typical number), and what lies about."""
 
     first_scene: int
-    receptacles: dict[str, tuple[float, int]]
-    objects: tuple[str, ...]
+    receptacles: Mapping[str, tuple[float, int]]
+    objects: Sequence[str]
 
 
-def _triples(text: str) -> dict[str, tuple[float, float]]:
-    """Reads "name:share:number", blank by blank."""
-    parts = (part.split(":") for part in text.split())
-    return {name: (float(share), float(number)) for name, share, number in parts}
-
-
-def _room(first_scene: int, receptacles: str, objects: str) -> Room:
-    counted = {name: (share, int(number)) for name, (share, number) in _triples(receptacles).items()}
-    return Room(first_scene, counted, tuple(objects.split()))
-
-
-ROOMS: dict[str, Room] = {name: _room(**room) for name, room in _TABLES["rooms"].items()}
+ROOMS: dict[str, Room] = {name: Room(**room) for name, room in _TABLES["rooms"].items()}
 ABLE: dict[str, frozenset[str]] = {ability: frozenset(kinds.split()) for ability, kinds in _TABLES["able"].items()}
 """Property -> the objects that have it. Everything listed in a room can be picked up."""
 CONTAINS: dict[str, frozenset[str]] = {place: frozenset(kinds.split()) for place, kinds in _TABLES["contains"].items()}
@@ -101,11 +90,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 @functools.cache
 def inventory(room: str) -> dict[str, tuple[float, float]]:
     """Object -> share of the scenes that have any, mean number there."""
-    return {kind: (share / 100, mean) for kind, (share, mean) in _triples(_TABLES["inventory"][room]).items()}
+    return {kind: (percent / 100, mean) for kind, (percent, mean) in _TABLES["inventory"][room].items()}
 
 
-@functools.cache
-def places(thing: str) -> dict[str, int]:
-    """Receptacle -> weight in percent, for where an object lies at the start."""
-    words = _TABLES["places"][thing].split()
-    return {kind: int(weight) for kind, weight in zip(words[::2], words[1::2], strict=True)}
+PLACES: dict[str, dict[str, int]] = _TABLES["places"]
+"""Object -> receptacle -> weight in percent, for where it lies at the start."""

@@ -128,7 +128,6 @@ class GeneratedGames(GameSet):
         difficulty: float | Sequence[float] | None = None,
         **knobs: Any,
     ) -> None:
-        super().__init__()
         check_number("games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
         levels = _levels(difficulty)
@@ -139,13 +138,8 @@ class GeneratedGames(GameSet):
             for level in levels
             for index in range(count)
         )
-        named = {spec.task_id(spec.house()[0]): spec for spec in specs}
-        self._specs = dict(sorted(named.items()))
-
-    @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks, sorted."""
-        return tuple(self._specs)
+        self._specs = {spec.task_id(spec.house()[0]): spec for spec in specs}
+        super().__init__(self._specs)
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""

@@ -18,11 +18,11 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     LAMP_SHARE,
     LAMPS,
     OPENABLE,
+    PLACES,
     ROOMS,
     Task,
     furniture,
     inventory,
-    places,
 )
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs
 
@@ -149,7 +149,7 @@ class Placer:
         """The receptacles, of another kind than the one to avoid, where such an object may begin."""
         known = self._spots.get((kind, avoid))
         if known is None:
-            holders = places(kind) if self._real else [place for place in self._counts if kind in CONTAINS[place]]
+            holders = PLACES[kind] if self._real else [place for place in self._counts if kind in CONTAINS[place]]
             known = self._spots[kind, avoid] = [
                 index
                 for index, receptacle in enumerate(self._receptacles)
@@ -178,9 +178,8 @@ class Placer:
     def _choose(self, kind: str, spots: Sequence[int]) -> int:
         if not self._real:
             return spots[int(self.rng.integers(len(spots)))]
-        weights = places(kind)
         names = [self._receptacles[index].kind for index in spots]
-        shares = list(itertools.accumulate(weights[name] / self._counts[name] for name in names))
+        shares = list(itertools.accumulate(PLACES[kind][name] / self._counts[name] for name in names))
         return spots[bisect.bisect_right(shares, float(self.rng.random()) * shares[-1])]
 
 
