@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
-from skillc_gym.envs.alfworld.data.sources import FETCH, Source, open_source
+from skillc_gym.envs.alfworld.data.sources import FETCH, open_source
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_gym.panels import choose_panel
@@ -67,14 +67,12 @@ def data_path(data: str | os.PathLike[str] | None) -> str:
     raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")
 
 
-@functools.lru_cache(maxsize=16)
-def _source(path: str, split: str) -> Source:
-    return open_source(Path(path), split)
+_source = functools.lru_cache(maxsize=16)(open_source)
 
 
 @functools.lru_cache(maxsize=64)
 def _file_games(path: str, split: str, task_types: tuple[str, ...]) -> FileGames:
-    return FileGames(_source(path, split), task_types)
+    return FileGames(_source(Path(path), split), task_types)
 
 
 def _generator_options(generator: Mapping[str, Any]) -> str:

@@ -162,7 +162,6 @@ def _is_solvable(content: bytes) -> bool:
 
 
 def _is_wanted(path: str, split: str) -> bool:
-    """Whether a file of an archive is a playable game of a split."""
     parts = PurePosixPath(path).parts
     return len(parts) >= 4 and parts[-1] == GAME_FILE and parts[-4] == split and _is_playable(_task_id(path))
 

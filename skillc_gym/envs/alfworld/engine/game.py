@@ -133,7 +133,6 @@ class Game:
         return tuple(sorted(found))
 
     def _handlings(self, receptacle: int) -> set[str]:
-        """Commands that join an object to a receptacle."""
         words = self.wording.commands
         things = {
             "pickupobject": self.pickupable & self.accepts[receptacle] | {*self.start.inside[receptacle]},
@@ -168,7 +167,7 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
 
 
 def _check_bounds(game: Game) -> None:
-    """Checks bounds of what the game can say and of what can be said to it."""
+    """Of what the game can say, and of what can be said to it."""
     words, names = game.wording, [*game.receptacles, *game.objects, *game.places]
     sentences = [*words.says.values(), *words.rules.values()]
     longest = max(len(one) for alternatives in sentences for one in alternatives)

@@ -38,14 +38,6 @@ _CHANGED_BY = {
 }
 _SIZES = {"not": 1, "imply": 2, "exists": 2, "forall": 2, "=": 2}
 """How many parts a form has, where the number is fixed."""
-_FLAGS = {
-    "isclean": "clean",
-    "ishot": "hot",
-    "iscool": "cool",
-    "issliced": "sliced",
-    "istoggled": "toggled",
-    "ison": "lit",
-}
 
 
 @dataclass(frozen=True)
@@ -233,8 +225,8 @@ def _of_object(predicate: str, thing: int, where: str, tables: Tables) -> Test |
     if predicate == "objectatlocation":
         place = tables.places.get(where)
         return False if place is None else lambda state: thing in state.lying[place]
-    # The index of the field, since reading a named tuple by name at every step is slower.
-    slot = State._fields.index(_FLAGS[predicate])
+    # "isclean" is kept as "clean" and so on. By index, since reading a named tuple by name at every step is slower.
+    slot = State._fields.index("lit" if predicate == "ison" else predicate.removeprefix("is"))
     return lambda state: bool(state[slot] >> thing & 1)  # type: ignore[operator]
 
 

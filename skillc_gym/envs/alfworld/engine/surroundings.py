@@ -45,8 +45,6 @@ def offers_of(game: Game, state: State) -> Offers:
 
 
 class _Offering:
-    """Gathers the effects that a state allows."""
-
     def __init__(self, game: Game, state: State) -> None:
         self._game = game
         self._state = state

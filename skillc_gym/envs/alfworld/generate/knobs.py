@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
@@ -59,7 +59,6 @@ class Knobs:
 
 
 PLAIN = Knobs()
-KNOBS = tuple(field.name for field in fields(Knobs))
 
 
 def _between(difficulty: float, name: str) -> int:
@@ -69,8 +68,8 @@ def _between(difficulty: float, name: str) -> int:
 def read_knobs(**options: Any) -> Knobs:
     """Checks options as JSON gives them; UnknownNameError or ConfigError for one that cannot be."""
     for name in options:
-        if name not in KNOBS:
-            raise unknown_name("option of the generator", name, KNOBS)
+        if name not in _READERS:
+            raise unknown_name("option of the generator", name, _READERS)
     return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skillc_gym.envs.alfworld.generate.games import GameSpec
-from skillc_gym.envs.alfworld.generate.knobs import KNOBS, read_knobs
+from skillc_gym.envs.alfworld.generate.knobs import Knobs, read_knobs
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types
 
 OBJECT_TYPES = ("Mug", "Apple", "Knife", "ButterKnife", "Box", "DeskLamp", "Plate")
@@ -124,6 +124,6 @@ def write_game(root: Path, task_id: str, raw: dict[str, Any]) -> None:
 
 def generate_game(task_type: str, *, seed: int, **options: Any) -> tuple[str, dict[str, Any]]:
     """Makes one generated game, without the set that it belongs to: (task id, content)."""
-    knobs = read_knobs(**{name: options.pop(name) for name in KNOBS if name in options})
+    knobs = read_knobs(**{name: options.pop(name) for name in Knobs.__annotations__ if name in options})
     spec = GameSpec(SHORT_NAMES[resolve_task_types(task_type)[0]], seed, knobs=knobs, **options)
     return spec.task_id(spec.house()[0]), spec.content()

@@ -80,9 +80,8 @@ def test_the_whole_stack_is_rebuilt_from_json():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"split": "test"}, "split"), ({"engine": "unreal"}, "engine"), ({"render_mode": "human"}, "render mode"),
-     ({"task_types": ["fly"]}, "task type")],
-)  # fmt: skip
+    [({"split": "test"}, "split"), ({"engine": "unreal"}, "engine"), ({"render_mode": "human"}, "render mode")],
+)
 def test_bad_arguments_are_errors(folder, arguments, message):
     with pytest.raises(UnknownNameError, match=f"Unknown {message}"):
         ALFWorldEnv(**{"data": folder, "split": "valid_seen"} | arguments)

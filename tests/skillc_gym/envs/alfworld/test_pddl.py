@@ -137,12 +137,7 @@ def test_a_compiled_goal_means_what_it_says(house, seed):
 
 @pytest.mark.parametrize(
     ("goal", "message"),
-    [
-        ("(checked ?r)", "neither an object"),
-        ("(exists (?r - receptacle) (checked ?r))", "checked"),
-        ("(isHot ?o)", "neither an object"),
-        ("(forall (?a - object ?b - object ?c - object ?d - object) (or (= ?a ?b) (= ?c ?d)))", "more than"),
-    ],
+    [("(checked ?r)", "neither an object"), ("(exists (?r - receptacle) (checked ?r))", "checked")],
 )
 def test_goals_that_cannot_be_played_are_refused(house, goal, message):
     with pytest.raises(InvalidGameError, match=message):
