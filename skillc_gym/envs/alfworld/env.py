@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.house_view import HouseView
 
 ENGINES = ("native", "textworld")
-NOT_BEGUN: tuple[str, int | None] = ("", None)
+_NOT_BEGUN: tuple[str, int | None] = ("", None)
 """The task and the naming of an engine that has none."""
 
 
@@ -98,7 +98,7 @@ class ALFWorldEnv(TextTaskEnv):
         self.domain_randomization = require_switch("domain_randomization", domain_randomization)
         self._process = _upstream_process() if engine == "textworld" else None
         self._engine: Any = None  # a World or an UpstreamWorld while a task is played
-        self._begun = NOT_BEGUN
+        self._begun = _NOT_BEGUN
         self._view: HouseView | None = None
 
     @property
@@ -168,7 +168,7 @@ class ALFWorldEnv(TextTaskEnv):
 
     def close(self) -> None:
         """Ends the engine; closing twice is fine."""
-        self._engine, self._begun, self._task_id = None, NOT_BEGUN, ""
+        self._engine, self._begun, self._task_id = None, _NOT_BEGUN, ""
         if self._process is not None:
             self._process.close()
 
@@ -181,7 +181,7 @@ class ALFWorldEnv(TextTaskEnv):
     def _begin(self, task_id: str, naming: int | None) -> str:
         if self._begun != (task_id, naming):
             self._engine = self._make_engine(task_id, naming)
-        self._begun = NOT_BEGUN  # if the reset raises, the next task gets an engine of its own
+        self._begun = _NOT_BEGUN  # if the reset raises, the next task gets an engine of its own
         observation: str = self._engine.reset()
         self.goal, self._begun = self._engine.goal, (task_id, naming)
         return observation
@@ -219,7 +219,7 @@ class ALFWorldEnv(TextTaskEnv):
         self._restore_state(state)
 
     def _separate(self) -> None:
-        self._engine, self._begun, self._view = None, NOT_BEGUN, None
+        self._engine, self._begun, self._view = None, _NOT_BEGUN, None
         if self._process is not None:
             self._process = _upstream_process()
 

@@ -29,7 +29,7 @@ MAX_GAME_BYTES = 2_000_000
 """How large a game file may be; ALFWorld's largest has 135,000 bytes."""
 MAX_FOLDERS = 100_000
 MAX_KEPT_BYTES = 100_000_000
-"""Of one split, packed; ALFWorld's largest takes 24,000,000."""
+"""Of one split, packed; ALFWorld's largest takes 22,000,000."""
 SHARED_BYTES = 32_000
 """How much of the first game the others are packed with; zlib looks no further back, and the domain and the grammar of
 ALFWorld's games end just before."""

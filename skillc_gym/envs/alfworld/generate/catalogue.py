@@ -6,7 +6,6 @@ Counts and pairs follow the 3,553 training games of ALFWorld (ALFRED's floor pla
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,27 +70,9 @@ FIXED = frozenset({"HousePlant", "Television"})
 """Objects that are seen and cannot be taken."""
 ROOM_WEIGHTS: dict[str, dict[str, int]] = _TABLES["room_weights"]
 """Task type -> the rooms that it is set in -> number of training games."""
-
-
-@functools.cache
-def furniture(room: str) -> dict[str, tuple[int, ...]]:
-    """Kind of receptacle -> its numbers in the scenes of a kind of room, one for each scene, sorted.
-
-    "0x24 3x2 4" means none in 24 scenes, three in two, four in one.
-    """
-    return {kind: _numbers(text) for kind, text in _TABLES["furniture"][room].items()}
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    pairs = (part.partition("x") for part in text.split())
-    return tuple(int(number) for number, _, times in pairs for _ in range(int(times or 1)))
-
-
-@functools.cache
-def inventory(room: str) -> dict[str, tuple[float, float]]:
-    """Object -> share of the scenes that have any, mean number there."""
-    return {kind: (percent / 100, mean) for kind, (percent, mean) in _TABLES["inventory"][room].items()}
-
-
+FURNITURE: dict[str, dict[str, list[int]]] = _TABLES["furniture"]
+"""Room -> kind of receptacle -> its numbers in the scenes, one for each scene, sorted."""
+INVENTORY: dict[str, dict[str, tuple[float, float]]] = _TABLES["inventory"]
+"""Room -> object -> share of the scenes that have any, mean number there."""
 PLACES: dict[str, dict[str, int]] = _TABLES["places"]
 """Object -> receptacle -> weight in percent, for where it lies at the start."""

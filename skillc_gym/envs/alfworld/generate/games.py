@@ -74,13 +74,8 @@ class GameSpec:
 
     def task_id(self, house: House) -> str:
         """The name of the game that this spec's house becomes."""
-        level = "" if self.difficulty is None else f"_D{thousandths(self.difficulty):04d}"
+        level = "" if self.difficulty is None else f"_D{round(1000 * self.difficulty):04d}"
         return f"{self.split}/{task_folder(house)}/trial_G{self.seed:08d}_{self.index:06d}{level}"
-
-
-def thousandths(difficulty: float) -> int:
-    """A difficulty as the name of a game says it."""
-    return round(1000 * difficulty)
 
 
 def difficulty_of(task_id: str) -> float | None:
@@ -157,7 +152,7 @@ class GeneratedGames(GameSet):
 def _levels(difficulty: Any) -> Sequence[float | None]:
     if not isinstance(difficulty, list | tuple):
         return (difficulty,)
-    named = [thousandths(check_share("difficulty", level)) for level in difficulty]
+    named = [round(1000 * check_share("difficulty", level)) for level in difficulty]
     if not named or len(set(named)) < len(named):
         raise ConfigError(
             "The generator's difficulty is a number or a list of numbers that differ by a thousandth at least; got "

@@ -15,14 +15,14 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     CONTAINS,
     DOORS,
     FIXED,
+    FURNITURE,
+    INVENTORY,
     LAMP_SHARE,
     LAMPS,
     OPENABLE,
     PLACES,
     ROOMS,
     Task,
-    furniture,
-    inventory,
 )
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs
 
@@ -87,7 +87,7 @@ def _furniture(room: str, rng: np.random.Generator) -> list[str]:
 def _real_kinds(room: str, knobs: Knobs, rng: np.random.Generator) -> list[str]:
     """Numbers of each kind as in some scene of ALFWorld, kind by kind."""
     bag: list[str] = []
-    for kind, numbers in furniture(room).items():
+    for kind, numbers in FURNITURE[room].items():
         bag += [kind] * numbers[int(rng.integers(len(numbers)))]
     if knobs.receptacles is None:
         return bag
@@ -208,7 +208,7 @@ def _wanted(task: Task, placer: Placer, knobs: Knobs) -> list[Thing]:
 @functools.lru_cache(maxsize=256)
 def real_stock(room: str, scene: int) -> tuple[str, ...]:
     """The kinds of object that a scene has, in every game that is set there."""
-    stock = inventory(room)
+    stock = INVENTORY[room]
     drawn = np.random.default_rng([scene, 3]).random(len(stock))
     return tuple(kind for (kind, (share, _)), draw in zip(stock.items(), drawn, strict=True) if draw < share)
 
@@ -230,7 +230,7 @@ def real_things(task: Task, room: str, scene: int, placer: Placer, knobs: Knobs)
 
 
 def _real_others(stock: Sequence[str], room: str, wanted: int, knobs: Knobs, rng: np.random.Generator) -> list[str]:
-    means = inventory(room)
+    means = INVENTORY[room]
     others = [kind for kind in stock for _ in range(_number(means[kind][1], rng))]
     if knobs.objects is None:
         return others
