@@ -45,8 +45,7 @@ TREATMENTS: Mapping[str, Treatment] = {
 }
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """A kind of room: its first scene, what stands there (share of rooms, typical number), and what lies about."""
 
     first_scene: int

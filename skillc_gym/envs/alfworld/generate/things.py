@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,7 @@ _STANDS_ON = {"Toaster": "CounterTop", "CoffeeMachine": "CounterTop"}
 _ON_A_COUNTER = 0.6
 
 
-@dataclass(frozen=True)
-class Receptacle:
+class Receptacle(NamedTuple):
     """A receptacle: its kind, such as "Cabinet", the location it is reached from, and whether it has a door."""
 
     kind: str
@@ -128,8 +127,7 @@ def _doors(kinds: Sequence[str], size: str, knobs: Knobs, rng: np.random.Generat
     return [kind in OPENABLE and bool(draw < share) for kind, draw, share in zip(kinds, drawn, shares, strict=True)]
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """An object and the index of the receptacle it lies in."""
 
     kind: str
