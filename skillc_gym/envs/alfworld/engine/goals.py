@@ -6,7 +6,7 @@ Everything that never changes is decided once, when the game is read; what is le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from skillc_gym.envs.alfworld.engine.pddl import Expression, predicates, typed_names
 from skillc_gym.envs.alfworld.engine.tables import State, Tables
@@ -40,7 +40,8 @@ _SIZES = {"not": 1, "imply": 2, "exists": 2, "forall": 2, "=": 2}
 """How many parts a form has, where the number is fixed."""
 
 
-class Goal(NamedTuple):
+@dataclass(frozen=True)
+class Goal:
     """A goal that can be asked of any state of its game, and the actions that can change the answer."""
 
     reached: Test
