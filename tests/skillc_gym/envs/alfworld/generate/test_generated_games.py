@@ -105,6 +105,8 @@ def test_bad_arguments_are_named(tmp_path):
         open_games(tmp_path, generator={"size": "small"})
     with pytest.raises(ConfigError, match="index"):
         generate_game("heat", seed=0, index=-1)
+    with pytest.raises(UnknownNameError, match="valid_unseen"):
+        generate_game("heat", seed=0, split="test")
     with pytest.raises(UnknownNameError, match="task id"):
         GeneratedGames("train", games_per_type=1).raw("train/none/trial_0")
 
