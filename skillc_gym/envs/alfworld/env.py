@@ -5,12 +5,11 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.envs.alfworld.engine.tables import numbered_anyhow
@@ -30,45 +29,12 @@ from skillc_gym.spaces import Unicode
 from skillc_gym.values import require_switch
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.alfworld.engine.textworld import UpstreamStarter, UpstreamWorld
-    from skillc_gym.envs.alfworld.render.house_view import HouseView
-
-    Engine: TypeAlias = "World | UpstreamWorld | Stopped"
-    Starter: TypeAlias = "UpstreamStarter | NativeStarter"
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
+    from skillc_gym.envs.alfworld.house_view import HouseView
 
 ENGINES = ("native", "textworld")
-
-
-class Stopped:
-    """Stands for an engine before the first task and after the last: what is asked of it raises ``ResetNeeded``."""
-
-    won = False
-    admissible: ClassVar[list[str]] = []
-
-    def step(self, *_given: Any) -> Any:
-        """There is no game."""
-        raise reset_needed()
-
-    snapshot = restore = step
-
-
-STOPPED = Stopped()
-
-
-class NativeStarter:
-    """Starts tasks on the native engine, each in an engine of its own or in the one that played the last task."""
-
-    def __init__(self, games: GameSet) -> None:
-        self._games = games
-
-    def __call__(self, task_id: str, naming: int | None, engine: object) -> tuple[World, str, str]:
-        """Returns an engine at the start of a task, its first feedback and the goal."""
-        game = self._games.load(task_id, naming)
-        world = engine if isinstance(engine, World) and engine.game is game else World(game)
-        return world, world.reset(), game.goal
-
-    def close(self) -> None:
-        """Nothing is held."""
+_NOT_BEGUN: tuple[str, int | None] = ("", None)
+"""The task and the naming of an engine that has none."""
 
 
 class GameState(NamedTuple):
@@ -130,9 +96,9 @@ class ALFWorldEnv(TextTaskEnv):
         self.observation_space = Unicode(MAX_ANSWER)
         self.action_space = Unicode(MAX_COMMAND)
         self.domain_randomization = require_switch("domain_randomization", domain_randomization)
-        self._start_engine = NativeStarter(self.games) if engine == "native" else _upstream_starter(self.games)
-        self._engine: Engine = STOPPED
-        self._begun: tuple[str, int | None] | None = None
+        self._process = _upstream_process() if engine == "textworld" else None
+        self._engine: Any = None  # a World or an UpstreamWorld while a task is played
+        self._begun = _NOT_BEGUN
         self._view: HouseView | None = None
 
     @property
@@ -190,22 +156,21 @@ class ALFWorldEnv(TextTaskEnv):
 
     def action_mask(self) -> NDArray[np.int8]:
         """Returns which of `commands` are admissible now: int8 of shape (len(commands),), 1 for admissible."""
-        admissible = frozenset(self._engine.admissible)
-        return np.fromiter((command in admissible for command in self.commands), dtype=np.int8)
+        commands, admissible = self.commands, frozenset(self._commands())
+        return np.fromiter((command in admissible for command in commands), dtype=np.int8)
 
     def all_commands(self) -> tuple[str, ...]:
         """Every command of any task, sorted, however its things may be numbered; loads every task once."""
-        games = map(self.games.load, self.task_ids)
-        if self.domain_randomization:
-            found = {command for game in games for command in numbered_anyhow(game.commands, game.names)}
-        else:
-            found = {command for game in games for command in game.commands}
+        found: set[str] = set()
+        for game in map(self.games.load, self.task_ids):
+            found |= numbered_anyhow(game.commands, game.names) if self.domain_randomization else {*game.commands}
         return tuple(sorted(found))
 
     def close(self) -> None:
         """Ends the engine; closing twice is fine."""
-        self._engine, self._begun, self._task_id = STOPPED, None, ""
-        self._start_engine.close()
+        self._engine, self._begun, self._task_id = None, _NOT_BEGUN, ""
+        if self._process is not None:
+            self._process.close()
 
     def _start(self, task_id: str) -> str:
         naming = int(self.np_random.integers(1 << 32)) if self.domain_randomization else None
@@ -214,27 +179,36 @@ class ALFWorldEnv(TextTaskEnv):
         return observation
 
     def _begin(self, task_id: str, naming: int | None) -> str:
-        self._begun = None
-        self._engine, observation, self.goal = self._start_engine(task_id, naming, self._engine)
-        self._begun = task_id, naming
+        if self._begun != (task_id, naming):
+            self._engine = self._make_engine(task_id, naming)
+        self._begun = _NOT_BEGUN  # if the reset raises, the next task gets an engine of its own
+        observation: str = self._engine.reset()
+        self.goal, self._begun = self._engine.goal, (task_id, naming)
         return observation
 
+    def _make_engine(self, task_id: str, naming: int | None) -> World | UpstreamWorld:
+        if self._process is None:
+            return World(self.games.load(task_id, naming))
+        from skillc_gym.envs.alfworld.engine.textworld import UpstreamWorld
+
+        return UpstreamWorld(self._process, self.games.raw(task_id), naming)
+
     def _act(self, action: str) -> Outcome:
-        engine = self._engine
-        observation, valid = engine.step(action)
+        observation, valid = self._engine.step(action)
         if self._view is not None:
             self._view.saw(action, observation, admissible=valid)
-        won = engine.won
+        won = self._engine.won
         return observation, float(won), won, valid
 
     def _commands(self) -> list[str]:
-        return self._engine.admissible
+        commands: list[str] = self._engine.admissible
+        return commands
 
     def _score(self) -> float:
         return 1.0 if self._engine.won else 0.0
 
     def _state(self) -> GameState:
-        return GameState(self._engine.snapshot(), None if self._begun is None else self._begun[1])
+        return GameState(self._engine.snapshot(), self._begun[1])
 
     def _restore_state(self, state: GameState) -> None:
         self._engine.restore(state.engine)
@@ -245,18 +219,18 @@ class ALFWorldEnv(TextTaskEnv):
         self._restore_state(state)
 
     def _separate(self) -> None:
-        self._engine, self._begun, self._view = STOPPED, None, None
-        if not isinstance(self._start_engine, NativeStarter):
-            self._start_engine = _upstream_starter(self.games)
+        self._engine, self._begun, self._view = None, _NOT_BEGUN, None
+        if self._process is not None:
+            self._process = _upstream_process()
 
     def _start_view(self, observation: str) -> None:
         if self.render_mode is not None and isinstance(self._engine, World):
-            from skillc_gym.envs.alfworld.render.house_view import HouseView
+            from skillc_gym.envs.alfworld.house_view import HouseView
 
             self._view = HouseView(self._engine, observation)
 
 
-def _upstream_starter(games: GameSet) -> Starter:
-    from skillc_gym.envs.alfworld.engine.textworld import UpstreamStarter
+def _upstream_process() -> UpstreamProcess:
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
 
-    return UpstreamStarter(games)
+    return UpstreamProcess()

@@ -55,8 +55,3 @@ def task_type_of(task_id: str) -> str:
     if name not in SHORT_NAMES:
         raise unknown_name("task type", name, TASK_TYPES, f"It was read from {task_id!r}.")
     return name
-
-
-def split_of(task_id: str) -> str:
-    """Returns the split that a task id names."""
-    return task_id.split("/", 1)[0]

@@ -165,11 +165,9 @@ class _Unpacked:
         self.last = b""
 
     def tell(self) -> int:
-        """Returns how many bytes have been read."""
         return self._place
 
     def seek(self, place: int) -> None:
-        """Skips forward."""
         while self._place < place:
             if not self.take(min(CHUNK, place - self._place)):
                 return
@@ -183,7 +181,6 @@ class _Unpacked:
         return self.last
 
     def take(self, size: int) -> bytes:
-        """Reads so many bytes, or what is left."""
         found = []
         missing = size
         while missing > 0:

@@ -10,28 +10,29 @@ from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from importlib import resources
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.sources import Source, decode
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, split_of, task_type_of
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, task_type_of
 from skillc_gym.errors import InvalidGameError, unknown_name
+from skillc_gym.pages import resource
 
 LOADED_GAMES = 256
 """How many parsed games a set keeps; the least recently used one goes first."""
 
 
 class GameSet(ABC):
-    """The games of a split: subclasses give `task_ids`, `raw` and `manifest_sha256`; what is loaded is kept here."""
+    """The games of a split: subclasses give `raw` and `manifest_sha256`; what is loaded is kept here.
 
-    def __init__(self) -> None:
+    Attributes:
+        task_ids: The ids of all tasks, sorted; the order does not depend on the machine.
+    """
+
+    def __init__(self, task_ids: Iterable[str]) -> None:
+        self.task_ids = tuple(sorted(task_ids))
+        self._known = frozenset(self.task_ids)
         self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
-
-    @property
-    @abstractmethod
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks, sorted; the order does not depend on the machine."""
 
     @abstractmethod
     def raw(self, task_id: str) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class GameSet(ABC):
         """A hash of these tasks' ids and of their games, free of layout; every one of them is read."""
         found = hashlib.sha256()
         for task_id in task_ids:
-            content = json.dumps(self.raw(self.require(task_id)), sort_keys=True)
+            content = json.dumps(self.raw(task_id), sort_keys=True)
             found.update(f"{task_id}\n{content}\n".encode())
         return found.hexdigest()
 
@@ -62,10 +63,7 @@ class GameSet(ABC):
             with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
                 self._loaded.move_to_end(key)
             return game
-        if naming is None:
-            game = Game.parse(self.require(task_id), self.raw(task_id))
-        else:
-            game = self.load(task_id).renamed(naming)
+        game = Game.parse(task_id, self.raw(task_id)) if naming is None else self.load(task_id).renamed(naming)
         game = self._loaded.setdefault(key, game)
         if len(self._loaded) > LOADED_GAMES:
             self._loaded.popitem(last=False)
@@ -77,35 +75,27 @@ class GameSet(ABC):
             raise unknown_name("task id", task_id, self.task_ids, "env.unwrapped.task_ids lists them.")
         return task_id
 
-    @functools.cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.task_ids)
-
 
 class FileGames(GameSet):
     """Games from a folder or an archive in upstream's layout."""
 
     def __init__(self, source: Source, task_types: Iterable[str] | None = None) -> None:
-        super().__init__()
-        self._source = source
         wanted = resolve_task_types(task_types)
-        self._task_ids = tuple(name for name in source.task_ids if task_type_of(name) in wanted)
-
-    @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks, sorted."""
-        return self._task_ids
+        super().__init__(name for name in source.task_ids if task_type_of(name) in wanted)
+        self._source = source
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
-        self.require(task_id)
-        return decode(self._source.read(task_id), self._source.where(task_id))
+        return decode(self._source.read(self.require(task_id)), self._source.where(task_id))
 
     @functools.cached_property
     def manifest_sha256(self) -> str:
         """A hash of every task id and of the content of its file."""
-        lines = (f"{task_id} {self._source.digest(task_id)}\n" for task_id in self._task_ids)
-        return hashlib.sha256("".join(lines).encode()).hexdigest()
+        found = hashlib.sha256()
+        for task_id in self.task_ids:
+            content = hashlib.sha256(self._source.read(task_id)).hexdigest()
+            found.update(f"{task_id} {content}\n".encode())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -113,8 +103,6 @@ class Manifest:
     """A split's content.
 
     Attributes:
-        split: Name of the split.
-        tasks: Number of tasks.
         by_type: Number of tasks per type, by short name.
         ids_sha256: Hash of the sorted task ids, one per line.
         sha256: Hash of every task id and of the content of its file.
@@ -141,7 +129,7 @@ def manifest_of(games: GameSet) -> Manifest:
     counts = Counter(games.task_type(task_id) for task_id in games.task_ids)
     lines = "".join(f"{task_id}\n" for task_id in games.task_ids)
     return Manifest(
-        split=split_of(games.task_ids[0]),
+        split=games.task_ids[0].partition("/")[0],
         tasks=len(games.task_ids),
         by_type={SHORT_NAMES[kind]: counts[kind] for kind in TASK_TYPES},
         ids_sha256=hashlib.sha256(lines.encode()).hexdigest(),
@@ -166,5 +154,5 @@ def require_official(games: GameSet) -> Manifest:
 @functools.cache
 def official_manifests() -> dict[str, Manifest]:
     """The manifests of ALFWorld's splits (json_2.1.1, with the tasks that upstream leaves out left out)."""
-    text = (resources.files(__package__) / "manifests.json").read_text(encoding="utf-8")
-    return {split: Manifest(**values) for split, values in json.loads(text).items()}
+    known = json.loads(resource(__package__, "manifests.json"))
+    return {split: Manifest(**values) for split, values in known.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
-from skillc_gym.envs.alfworld.data.sources import FETCH, Source, open_source
+from skillc_gym.envs.alfworld.data.sources import FETCH, open_source
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_gym.panels import choose_panel
@@ -57,30 +57,22 @@ def open_games(
 
 def data_path(data: str | os.PathLike[str] | None) -> str:
     """Returns the folder or archive that ``data`` means; None is ALFWORLD_DATA, or the cache; MissingDataError."""
-    if data is not None:
-        return str(Path(data).expanduser().absolute())
     named = os.environ.get(DATA_VARIABLE)
-    if named:
-        return _existing(Path(named), f"{DATA_VARIABLE}={named} does not exist")
-    cache = Path("~/.cache/alfworld").expanduser()
-    return _existing(cache, f"{DATA_VARIABLE} is not set and {cache} does not exist")
+    path = Path(data if data is not None else named or "~/.cache/alfworld").expanduser().absolute()
+    if path.exists():
+        return str(path)
+    if data is not None:
+        raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
+    why = f"{DATA_VARIABLE}={named}" if named else f"{DATA_VARIABLE} is not set and {path}"
+    raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")
 
 
-def _existing(path: Path, otherwise: str) -> str:
-    path = path.expanduser().absolute()
-    if not path.exists():
-        raise MissingDataError(f"No ALFWorld games: {otherwise}. {FETCH}")
-    return str(path)
-
-
-@functools.lru_cache(maxsize=16)
-def _source(path: str, split: str) -> Source:
-    return open_source(Path(path), split)
+_source = functools.lru_cache(maxsize=16)(open_source)
 
 
 @functools.lru_cache(maxsize=64)
 def _file_games(path: str, split: str, task_types: tuple[str, ...]) -> FileGames:
-    return FileGames(_source(path, split), task_types)
+    return FileGames(_source(Path(path), split), task_types)
 
 
 def _generator_options(generator: Mapping[str, Any]) -> str:

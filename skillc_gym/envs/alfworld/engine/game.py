@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from skillc_gym.envs.alfworld.engine.goals import Goal
+from skillc_gym.envs.alfworld.engine.goals import Goal, compile_goal
 from skillc_gym.envs.alfworld.engine.pddl import domain_actions, parse_problem
-from skillc_gym.envs.alfworld.engine.state import State
-from skillc_gym.envs.alfworld.engine.tables import Tables, renamed, renumbered
+from skillc_gym.envs.alfworld.engine.tables import State, Tables, renamed, renumbered
 from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wording
 from skillc_gym.envs.alfworld.tasks import task_type_of
 from skillc_gym.errors import InvalidGameError
@@ -68,8 +67,8 @@ class Game:
     holders: Mapping[int, tuple[str, ...]]
     goal_test: Goal
     start: State
-    offers: dict[Any, Any] = field(default_factory=dict, repr=False)
-    ways: dict[int, frozenset[str]] = field(default_factory=dict, repr=False)
+    offers: dict[Any, Any] = field(default_factory=dict, repr=False, init=False)
+    ways: dict[int, frozenset[str]] = field(default_factory=dict, repr=False, init=False)
 
     @property
     def goal(self) -> str:
@@ -95,8 +94,6 @@ class Game:
             objects=tuple(names[name] for name in self.objects),
             holders={thing: tuple(names[name] for name in inner) for thing, inner in self.holders.items()},
             walkthrough=tuple(renamed(command, names) for command in self.walkthrough),
-            offers={},
-            ways={},
         )
 
     @functools.cached_property
@@ -112,12 +109,11 @@ class Game:
 
     def ways_from(self, place: int) -> frozenset[str]:
         """Returns the commands that lead from a place to another one."""
-        ways: frozenset[str] | None = self.ways.get(place)
-        if ways is None:
-            routes = self.routes.items()
-            ways = frozenset(command for command, targets in routes if any(there != place for _, there in targets))
-            self.ways[place] = ways
-        return ways
+        if place not in self.ways:
+            self.ways[place] = frozenset(
+                command for command, ends in self.routes.items() if any(there != place for _, there in ends)
+            )
+        return self.ways[place]
 
     @functools.cached_property
     def commands(self) -> tuple[str, ...]:
@@ -137,7 +133,6 @@ class Game:
         return tuple(sorted(found))
 
     def _handlings(self, receptacle: int) -> set[str]:
-        """Commands that join an object to a receptacle."""
         words = self.wording.commands
         things = {
             "pickupobject": self.pickupable & self.accepts[receptacle] | {*self.start.inside[receptacle]},
@@ -156,6 +151,7 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
     wording, task = read_wording(text["grammar"])
     if missing := actions - wording.commands.keys():
         raise InvalidGameError(f"its grammar has no words for the actions {sorted(missing)}.")
+    tables = Tables(parse_problem(text["pddl_problem"]))
     game = Game(
         task_id=task_id,
         task_type=task_type_of(task_id),
@@ -163,14 +159,15 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
         walkthrough=_walkthrough(raw),
         wording=wording,
         actions=actions,
-        **Tables(parse_problem(text["pddl_problem"])).all(),
+        goal_test=compile_goal(tables),
+        **tables.all(),
     )
     _check_bounds(game)
     return game
 
 
 def _check_bounds(game: Game) -> None:
-    """Checks bounds of what the game can say and of what can be said to it."""
+    """Of what the game can say, and of what can be said to it."""
     words, names = game.wording, [*game.receptacles, *game.objects, *game.places]
     sentences = [*words.says.values(), *words.rules.values()]
     longest = max(len(one) for alternatives in sentences for one in alternatives)

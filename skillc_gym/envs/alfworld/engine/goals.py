@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from skillc_gym.envs.alfworld.engine.pddl import Expression, Problem, predicates, typed_names
-from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.pddl import Expression, predicates, typed_names
+from skillc_gym.envs.alfworld.engine.tables import State, Tables
 from skillc_gym.errors import InvalidGameError
 
 Test = Callable[[State], bool]
@@ -38,23 +38,6 @@ _CHANGED_BY = {
 }
 _SIZES = {"not": 1, "imply": 2, "exists": 2, "forall": 2, "=": 2}
 """How many parts a form has, where the number is fixed."""
-_FLAGS = {
-    "isclean": "clean",
-    "ishot": "hot",
-    "iscool": "cool",
-    "issliced": "sliced",
-    "istoggled": "toggled",
-    "ison": "lit",
-}
-
-
-@dataclass(frozen=True)
-class Indexing:
-    """PDDL names -> the indices that a state uses."""
-
-    places: Mapping[str, int]
-    receptacles: Mapping[str, int]
-    objects: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -65,11 +48,11 @@ class Goal:
     depends_on: frozenset[str]
 
 
-def compile_goal(problem: Problem, indexing: Indexing) -> Goal:
+def compile_goal(tables: Tables) -> Goal:
     """Compiles a problem's goal; InvalidGameError for conditions that ALFWorld does not have, and for too many."""
-    compiler = _Compiler(problem, indexing)
+    compiler = _Compiler(tables)
     try:
-        test = compiler.test(problem.goal, {})
+        test = compiler.test(tables.problem.goal, {})
     except RecursionError as error:
         raise InvalidGameError("The goal's conditions are nested too deep.") from error
     reached = test if callable(test) else lambda _state: bool(test)
@@ -77,9 +60,8 @@ def compile_goal(problem: Problem, indexing: Indexing) -> Goal:
 
 
 class _Compiler:
-    def __init__(self, problem: Problem, indexing: Indexing) -> None:
-        self._problem = problem
-        self._indexing = indexing
+    def __init__(self, tables: Tables) -> None:
+        self._tables, self._problem = tables, tables.problem
         self._terms = 0
         self.depends_on: set[str] = set()
 
@@ -134,7 +116,7 @@ class _Compiler:
                 raise InvalidGameError("The goal asks for 'checked', which the native engine does not keep.")
             return names in self._problem.holding(predicate)
         self.depends_on.update(_CHANGED_BY[predicate])
-        return _changing(predicate, names, self._indexing)
+        return _changing(predicate, names, self._tables)
 
     def _matches(self, variables: dict[str, str], body: Expression, binding: Binding) -> Iterator[Binding]:
         """Yields the bindings under which every unchanging fact of a conjunction holds."""
@@ -220,31 +202,31 @@ def _value(word: object, binding: Binding) -> str:
     return binding.get(word, word)
 
 
-def _changing(predicate: str, names: tuple[str, ...], indexing: Indexing) -> Test | bool:
+def _changing(predicate: str, names: tuple[str, ...], tables: Tables) -> Test | bool:
     last = names[-1] if names else ""
     if predicate == "atlocation":
-        place = indexing.places.get(last)
+        place = tables.places.get(last)
         return False if place is None else lambda state: state.place == place
     if predicate == "holdsany":
         return lambda state: state.held >= 0
     if predicate == "opened":
-        receptacle = indexing.receptacles.get(last)
+        receptacle = tables.receptacles.get(last)
         return False if receptacle is None else lambda state: bool(state.opened >> receptacle & 1)
-    thing = indexing.objects.get(names[1] if predicate == "holds" else names[0])
-    return False if thing is None else _of_object(predicate, thing, last, indexing)
+    thing = tables.objects.get(names[1] if predicate == "holds" else names[0])
+    return False if thing is None else _of_object(predicate, thing, last, tables)
 
 
-def _of_object(predicate: str, thing: int, where: str, indexing: Indexing) -> Test | bool:
+def _of_object(predicate: str, thing: int, where: str, tables: Tables) -> Test | bool:
     if predicate == "holds":
         return lambda state: state.held == thing
     if predicate == "inreceptacle":
-        receptacle = indexing.receptacles.get(where)
+        receptacle = tables.receptacles.get(where)
         return False if receptacle is None else lambda state: thing in state.inside[receptacle]
     if predicate == "objectatlocation":
-        place = indexing.places.get(where)
+        place = tables.places.get(where)
         return False if place is None else lambda state: thing in state.lying[place]
-    # The index of the field, since reading a named tuple by name at every step is slower.
-    slot = State._fields.index(_FLAGS[predicate])
+    # "isclean" is kept as "clean" and so on. By index, since reading a named tuple by name at every step is slower.
+    slot = State._fields.index("lit" if predicate == "ison" else predicate.removeprefix("is"))
     return lambda state: bool(state[slot] >> thing & 1)  # type: ignore[operator]
 
 

@@ -11,8 +11,7 @@ import functools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from skillc_gym.errors import InvalidGameError
 from skillc_gym.pages import resource
@@ -31,32 +30,28 @@ _QUERY = re.compile(r"[^;|{}\n\[\]#]+")
 _LEADING = re.compile(r"(?:[\t]+|\s+|//[^\n]*\n?)*")
 
 
-@dataclass(frozen=True)
-class ActionText:
+class ActionText(NamedTuple):
     """An action's command template and what is said when it is done."""
 
     template: str
     feedback: str
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(NamedTuple):
     """One way to say a rule: the first alternative whose condition holds is said."""
 
     condition: str
     sentence: str
 
 
-@dataclass(frozen=True)
-class Grammar:
+class Grammar(NamedTuple):
     """Actions and rules by name."""
 
     actions: dict[str, ActionText]
     rules: dict[str, tuple[Alternative, ...]]
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a sentence.
 
     Attributes:

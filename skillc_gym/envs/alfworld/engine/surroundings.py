@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.tables import State
 
 CACHED_OFFERS = 256
 """How many offers a game keeps; they are made again when they are needed again."""
@@ -45,8 +45,6 @@ def offers_of(game: Game, state: State) -> Offers:
 
 
 class _Offering:
-    """Gathers the effects that a state allows."""
-
     def __init__(self, game: Game, state: State) -> None:
         self._game = game
         self._state = state

@@ -1,4 +1,4 @@
-"""The things of a problem: what they are called, their numbers, and what is known of each."""
+"""The things of a problem: what they are called, their numbers, what is known of each, and what can change of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
-from skillc_gym.envs.alfworld.engine.goals import Indexing, compile_goal
 from skillc_gym.envs.alfworld.engine.pddl import Problem, predicates
-from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.errors import InvalidGameError
 
 # Every run of letters and digits is matched as a whole, so that no place in it is tried twice.
@@ -94,8 +92,37 @@ _KNIVES = ("knifetype", "butterknifetype")
 _SINKS = ("sinktype", "sinkbasintype")
 
 
+class State(NamedTuple):
+    """A moment of a game: cheap to keep, compare and pickle.
+
+    Places, receptacles and objects are indices into the game's tables; a set of them (``opened`` receptacles, ``clean``
+    objects and so on) is an int with one bit per index.
+
+    Attributes:
+        held: The object in the agent's hand, -1 for none.
+        inside: Per receptacle, the objects in or on it, ascending.
+        lying: Per place, the objects that count as being at it, ascending.
+        left: Pairs (object, receptacle) that were taken apart and not put together since.
+        toggled: Objects that were ever switched; those that are on now are ``lit``.
+    """
+
+    place: int
+    held: int
+    opened: int
+    inside: Joined
+    # In PDDL an object can be in a receptacle and at no place, or the other way round: two facts, so two tables.
+    lying: Joined
+    left: frozenset[tuple[int, int]]
+    clean: int
+    hot: int
+    cool: int
+    sliced: int
+    toggled: int
+    lit: int
+
+
 class Tables:
-    """Numbers the things of a problem and gathers what is known of each."""
+    """Numbers the things of a problem, from PDDL name to index, and gathers what is known of each."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -128,7 +155,6 @@ class Tables:
             "knives": self._of_type("objecttype", self.objects, _KNIVES),
             "treats": self._treats(),
             "holders": self._holders(),
-            "goal_test": compile_goal(self.problem, Indexing(self.places, self.receptacles, self.objects)),
             "start": self._start(),
         }
 

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.wording import goal_of
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
 
@@ -28,13 +27,6 @@ GAMES_PER_PROCESS = 20
 """Upstream grows by some 6 MB with each game, from 80 MB on; resets and steps leave it as it is."""
 MEGABYTES_PER_PROCESS = 500
 SECONDS_PER_ANSWER = 600
-
-
-def require_upstream() -> None:
-    """Checks that upstream is installed; MissingExtraError if textworld or alfworld is not."""
-    for package in ("textworld", "fast_downward", "alfworld"):
-        if importlib.util.find_spec(package) is None:
-            raise missing_extra(package, "alfworld")
 
 
 class _Worker(NamedTuple):
@@ -47,11 +39,14 @@ class _Worker(NamedTuple):
 class UpstreamProcess:
     """A worker process that plays one game at a time with upstream's engine; a fresh one replaces it at its limits.
 
-    ``cached`` lets upstream remember what it parses: the same answers, many times faster.
+    ``cached`` lets upstream remember what it parses: the same answers, many times faster. MissingExtraError if upstream
+    is not installed.
     """
 
     def __init__(self, *, cached: bool = False) -> None:
-        require_upstream()
+        for package in ("textworld", "fast_downward", "alfworld"):
+            if importlib.util.find_spec(package) is None:
+                raise missing_extra(package, "alfworld")
         self._cached = cached
         self._worker: _Worker | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
@@ -188,6 +183,8 @@ class UpstreamWorld:
         self._raw = raw
         self._answer: dict[str, Any] = {"won": False, "admissible": []}
         self._history: list[str] = []
+        self.goal = ""
+        """The task without its prefix, from the first `reset` on."""
 
     @property
     def won(self) -> bool:
@@ -205,7 +202,9 @@ class UpstreamWorld:
             self._process.load(self._raw, self.naming)
         self._history = []
         self._answer = self._process.ask(op="reset")
-        return str(self._answer["feedback"])
+        feedback = str(self._answer["feedback"])
+        self.goal = goal_of(feedback.rsplit("\n\n", 1)[-1])
+        return feedback
 
     def step(self, command: str) -> tuple[str, bool]:
         """Returns the feedback, and whether the command was admissible."""
@@ -229,24 +228,3 @@ class UpstreamWorld:
             self.reset()
             for command in state:
                 self.step(command)
-
-
-class UpstreamStarter:
-    """Starts tasks on upstream's engine, for `skillc_gym.envs.alfworld.env.ALFWorldEnv`."""
-
-    def __init__(self, games: GameSet) -> None:
-        self._games, self._process = games, UpstreamProcess()
-        self._task_id: str | None = None
-
-    def __call__(self, task_id: str, naming: int | None, engine: object) -> tuple[UpstreamWorld, str, str]:
-        """Returns an engine at the start of a task, its first feedback and the goal."""
-        if not isinstance(engine, UpstreamWorld) or (self._task_id, engine.naming) != (task_id, naming):
-            engine = UpstreamWorld(self._process, self._games.raw(task_id), naming)
-        self._task_id = task_id
-        feedback = engine.reset()
-        return engine, feedback, goal_of(feedback.rsplit("\n\n", 1)[-1])
-
-    def close(self) -> None:
-        """Ends the process."""
-        self._process.close()
-        self._task_id = None

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.state import State
 from skillc_gym.envs.alfworld.engine.surroundings import (
     Effect,
     Offers,
@@ -31,6 +30,7 @@ from skillc_gym.envs.alfworld.engine.surroundings import (
     look,
     offers_of,
 )
+from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.errors import ConfigError, InvalidGameError
 
 NOTHING_HAPPENS = "Nothing happens."
@@ -73,6 +73,11 @@ class World:
         if action in self.game.goal_test.depends_on:
             self.won = self.game.goal_test.reached(self.state)
         return feedback, True
+
+    @property
+    def goal(self) -> str:
+        """The task without its prefix "Your task is to:"."""
+        return self.game.goal
 
     @property
     def admissible(self) -> list[str]:

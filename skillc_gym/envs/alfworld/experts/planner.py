@@ -1,18 +1,27 @@
-"""An omniscient expert: the shortest plan from any state of a game, by A* over the game's own states."""
+"""An omniscient expert: the shortest plan from any state of a game, by A* over the game's own states.
+
+Its plans prove games: one that it wins can be won, and upstream says so too.
+"""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.state import State
+from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, InvalidGameError
+
+if TYPE_CHECKING:
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamWorld
 
 MAX_EXPANSIONS = 200_000
 _TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject"}
@@ -184,3 +193,43 @@ def shortest_plan(env: Any) -> tuple[str, ...]:
     if not isinstance(engine, World):
         raise ConfigError("A plan needs skillc/ALFWorld-v0 with engine='native', after reset().")
     return Planner(engine.game).plan(engine.state)
+
+
+def proved_by_planner(games: GameSet) -> list[int]:
+    """Has the planner plan every game and plays its plans; their lengths, or InvalidGameError for one not won."""
+    return [_planned(games.load(task_id)) for task_id in games.task_ids]
+
+
+def _planned(game: Game) -> int:
+    plan = Planner(game).plan()
+    if not plan or not _wins(plan, World(game)):
+        raise InvalidGameError(f"The planner's plan does not win {game.task_id}: {', '.join(plan) or 'won at once'}.")
+    return len(plan)
+
+
+def _wins(plan: Sequence[str], world: World | UpstreamWorld) -> bool:
+    world.reset()
+    return all(world.step(command)[1] for command in plan) and world.won
+
+
+def proved_by_upstream(games: GameSet, count: int) -> int:
+    """Plays the planner's plans in upstream, in games evenly drawn by a fixed seed.
+
+    Returns:
+        How many were played; InvalidGameError for one not won, ConfigError for a negative ``count``.
+    """
+    from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
+
+    if count < 0:
+        raise ConfigError(f"The number of games to play must be at least 0, got {count}.")
+    order = np.random.default_rng(0).permutation(len(games.task_ids))[:count]
+    names = [games.task_ids[index] for index in sorted(order.tolist())]
+    process = UpstreamProcess(cached=True)
+    try:
+        for name in names:
+            plan = Planner(games.load(name)).plan()
+            if not _wins(plan, UpstreamWorld(process, games.raw(name))):
+                raise InvalidGameError(f"Upstream does not find {name} won by: {', '.join(plan)}.")
+    finally:
+        process.close()
+    return len(names)

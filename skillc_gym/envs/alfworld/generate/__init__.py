@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from skillc_gym.envs.alfworld.experts.planner import proved_by_planner, proved_by_upstream
 from skillc_gym.envs.alfworld.generate.games import GeneratedGames
 from skillc_gym.envs.alfworld.generate.house import SCENES
-from skillc_gym.envs.alfworld.generate.proofs import proved_by_planner, proved_by_upstream
 
 __all__ = ["SCENES", "GeneratedGames", "proved_by_planner", "proved_by_upstream"]

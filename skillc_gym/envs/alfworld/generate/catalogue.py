@@ -6,14 +6,14 @@ Counts and pairs follow the 3,553 training games of ALFWorld (ALFRED's floor pla
 
 from __future__ import annotations
 
-import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, NamedTuple
 
-_TABLES: dict[str, Any] = json.loads((resources.files(__package__) / "houses.json").read_text(encoding="utf-8"))
+from skillc_gym.pages import resource
+
+_TABLES: dict[str, Any] = json.loads(resource(__package__, "houses.json"))
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,15 @@ TREATMENTS: Mapping[str, Treatment] = {
 }
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(NamedTuple):
     """A kind of room: its first scene, what stands there (share of rooms, typical number), and what lies about."""
 
     first_scene: int
-    receptacles: dict[str, tuple[float, int]]
-    objects: tuple[str, ...]
+    receptacles: Mapping[str, tuple[float, int]]
+    objects: Sequence[str]
 
 
-def _triples(text: str) -> dict[str, tuple[float, float]]:
-    """Reads "name:share:number", blank by blank."""
-    parts = (part.split(":") for part in text.split())
-    return {name: (float(share), float(number)) for name, share, number in parts}
-
-
-def _room(first_scene: int, receptacles: str, objects: str) -> Room:
-    counted = {name: (share, int(number)) for name, (share, number) in _triples(receptacles).items()}
-    return Room(first_scene, counted, tuple(objects.split()))
-
-
-ROOMS: dict[str, Room] = {name: _room(**room) for name, room in _TABLES["rooms"].items()}
+ROOMS: dict[str, Room] = {name: Room(**room) for name, room in _TABLES["rooms"].items()}
 ABLE: dict[str, frozenset[str]] = {ability: frozenset(kinds.split()) for ability, kinds in _TABLES["able"].items()}
 """Property -> the objects that have it. Everything listed in a room can be picked up."""
 CONTAINS: dict[str, frozenset[str]] = {place: frozenset(kinds.split()) for place, kinds in _TABLES["contains"].items()}
@@ -80,36 +68,10 @@ LAMP_SHARE: dict[str, float] = _TABLES["lamp_share"]
 FIXED = frozenset({"HousePlant", "Television"})
 """Objects that are seen and cannot be taken."""
 ROOM_WEIGHTS: dict[str, dict[str, int]] = _TABLES["room_weights"]
-"""Task type -> room -> number of training games."""
-
-
-@dataclass(frozen=True)
-class Furniture:
-    """A kind of receptacle and its numbers in the scenes of a kind of room, one for each scene, sorted."""
-
-    kind: str
-    numbers: tuple[int, ...]
-
-
-@functools.cache
-def furniture(room: str) -> tuple[Furniture, ...]:
-    """What stands in rooms of a kind; "0x24 3x2 4" means none in 24 scenes, three in two, four in one."""
-    return tuple(Furniture(kind, _numbers(text)) for kind, text in _TABLES["furniture"][room].items())
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    pairs = (part.partition("x") for part in text.split())
-    return tuple(int(number) for number, _, times in pairs for _ in range(int(times or 1)))
-
-
-@functools.cache
-def inventory(room: str) -> dict[str, tuple[float, float]]:
-    """Object -> share of the scenes that have any, mean number there."""
-    return {kind: (share / 100, mean) for kind, (share, mean) in _triples(_TABLES["inventory"][room]).items()}
-
-
-@functools.cache
-def places(thing: str) -> dict[str, int]:
-    """Receptacle -> weight in percent, for where an object lies at the start."""
-    words = _TABLES["places"][thing].split()
-    return {kind: int(weight) for kind, weight in zip(words[::2], words[1::2], strict=True)}
+"""Task type -> the rooms that it is set in -> number of training games."""
+FURNITURE: dict[str, dict[str, list[int]]] = _TABLES["furniture"]
+"""Room -> kind of receptacle -> its numbers in the scenes, one for each scene, sorted."""
+INVENTORY: dict[str, dict[str, tuple[float, float]]] = _TABLES["inventory"]
+"""Room -> object -> share of the scenes that have any, mean number there."""
+PLACES: dict[str, dict[str, int]] = _TABLES["places"]
+"""Object -> receptacle -> weight in percent, for where it lies at the start."""

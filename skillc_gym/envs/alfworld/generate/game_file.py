@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,8 +36,7 @@ def task_folder(house: House) -> str:
     return f"{FULL_NAMES[task.kind]}-{task.thing}-None-{task.place}-{house.scene}"
 
 
-@dataclass(frozen=True)
-class _Named:
+class _Named(NamedTuple):
     """PDDL ids of a house's receptacles, objects and locations."""
 
     receptacles: tuple[str, ...]

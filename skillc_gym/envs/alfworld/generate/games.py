@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.data.game_set import GameSet
+from skillc_gym.envs.alfworld.data.game_set import GameSet, official_manifests
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
 from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs, check_number, check_share, read_knobs, size_named
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, check_number, check_share, read_knobs
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, unknown_name
 
@@ -44,7 +44,8 @@ class GameSpec:
     knobs: Knobs = PLAIN
 
     def __post_init__(self) -> None:
-        size_named(self.size)
+        if self.size not in SIZES:
+            raise unknown_name("size of a house", self.size, SIZES)
         if self.split not in SPLITS:
             raise unknown_name("split", self.split, SPLITS)
         check_number("seed", self.seed, 0)
@@ -73,13 +74,8 @@ class GameSpec:
 
     def task_id(self, house: House) -> str:
         """The name of the game that this spec's house becomes."""
-        level = "" if self.difficulty is None else f"_D{thousandths(self.difficulty):04d}"
+        level = "" if self.difficulty is None else f"_D{round(1000 * self.difficulty):04d}"
         return f"{self.split}/{task_folder(house)}/trial_G{self.seed:08d}_{self.index:06d}{level}"
-
-
-def thousandths(difficulty: float) -> int:
-    """A difficulty as the name of a game says it."""
-    return round(1000 * difficulty)
 
 
 def difficulty_of(task_id: str) -> float | None:
@@ -127,7 +123,6 @@ class GeneratedGames(GameSet):
         difficulty: float | Sequence[float] | None = None,
         **knobs: Any,
     ) -> None:
-        super().__init__()
         check_number("games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
         levels = _levels(difficulty)
@@ -138,13 +133,8 @@ class GeneratedGames(GameSet):
             for level in levels
             for index in range(count)
         )
-        named = {spec.task_id(spec.house()[0]): spec for spec in specs}
-        self._specs = dict(sorted(named.items()))
-
-    @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks, sorted."""
-        return tuple(self._specs)
+        self._specs = {spec.task_id(spec.house()[0]): spec for spec in specs}
+        super().__init__(self._specs)
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
@@ -162,17 +152,13 @@ class GeneratedGames(GameSet):
 def _levels(difficulty: Any) -> Sequence[float | None]:
     if not isinstance(difficulty, list | tuple):
         return (difficulty,)
-    named = [thousandths(check_share("difficulty", level)) for level in difficulty]
+    named = [round(1000 * check_share("difficulty", level)) for level in difficulty]
     if not named or len(set(named)) < len(named):
         raise ConfigError(
             "The generator's difficulty is a number or a list of numbers that differ by a thousandth at least; got "
             f"{difficulty!r}."
         )
     return difficulty
-
-
-REAL_MIX: Mapping[str, float] = {"pick": 790, "look": 308, "clean": 650, "heat": 459, "cool": 533, "pick2": 813}
-"""Task type -> number of games in ALFWorld's training split."""
 
 
 def numbers(names: Sequence[str], total: int, mix: Mapping[str, float] | str | None) -> dict[str, int]:
@@ -193,7 +179,8 @@ def numbers(names: Sequence[str], total: int, mix: Mapping[str, float] | str | N
 def _weights(names: Sequence[str], mix: Mapping[str, float] | str | None) -> dict[str, float]:
     if isinstance(mix, str) and mix != "real":
         raise unknown_name("mix of task types", mix, ["real"], "A table of weights does as well.")
-    given = dict.fromkeys(names, 1.0) if mix is None else REAL_MIX if isinstance(mix, str) else mix
+    real = official_manifests()["train"].by_type
+    given = dict.fromkeys(names, 1.0) if mix is None else real if isinstance(mix, str) else mix
     if not isinstance(given, Mapping):
         raise ConfigError(f"The generator's mix is 'real' or weights such as {{'pick': 2, 'heat': 1}}; got {mix!r}.")
     known = {SHORT_NAMES[resolve_task_types(name)[0]]: weight for name, weight in given.items()}

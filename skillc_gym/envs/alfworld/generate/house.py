@@ -32,15 +32,6 @@ from skillc_gym.errors import ConfigError
 
 Choice = TypeVar("Choice")
 
-ROOMS_OF: dict[str, tuple[str, ...]] = {
-    "pick": ("kitchen", "living room", "bedroom", "bathroom"),
-    "look": ("living room", "bedroom"),
-    "clean": ("kitchen", "bathroom"),
-    "heat": ("kitchen",),
-    "cool": ("kitchen",),
-    "pick2": ("kitchen", "living room", "bedroom", "bathroom"),
-}
-"""Rooms in which a task type can be set."""
 SCENES = 25
 """How many scenes of a kind of room training and seen validation have by default, as ALFWorld has."""
 _UNSEEN = range(25, 30)
@@ -65,17 +56,11 @@ class House:
         return 2 + max(receptacle.location for receptacle in self.receptacles)
 
 
-def scene_number(room: str, index: int) -> int:
-    """The number of a scene: ALFWorld's for its thirty of a kind of room, numbers of our own beyond them."""
-    first = ROOMS[room].first_scene
-    return first + index if index < 30 else 1000 * first + index
-
-
 def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
     """The rooms in which games of a task type are set; ConfigError if the knobs allow none of them."""
-    rooms = tuple(room for room in ROOMS_OF[kind] if knobs.rooms is None or room in knobs.rooms)
+    rooms = tuple(room for room in ROOM_WEIGHTS[kind] if knobs.rooms is None or room in knobs.rooms)
     if not rooms:
-        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOMS_OF[kind])
+        asked, possible = ", ".join(knobs.rooms or ()), ", ".join(ROOM_WEIGHTS[kind])
         raise ConfigError(f"Tasks of type {kind!r} need a {possible}; rooms= allows only {asked}.")
     return rooms
 
@@ -90,7 +75,7 @@ def sample_house(
     rooms = rooms_of(kind, knobs)
     for _ in range(MAX_TRIES):
         room = _weighted(rooms, ROOM_WEIGHTS[kind], rng) if size == "real" else _pick(rooms, rng)
-        scene = scene_number(room, _scene_index(scenes, unseen, rng))
+        scene = _scene(room, scenes, unseen, rng)
         receptacles = layout(room, scene, size, knobs)
         placer = Placer(receptacles, size == "real", rng)
         stock = real_stock(room, scene) if size == "real" else ROOMS[room].objects
@@ -113,11 +98,13 @@ def no_house(what: str, knobs: Knobs) -> ConfigError:
     )
 
 
-def _scene_index(scenes: int, unseen: bool, rng: np.random.Generator) -> int:
-    if unseen:
-        return _pick(_UNSEEN, rng)
-    index = int(rng.integers(scenes))
-    return index if index < _UNSEEN.start else index + len(_UNSEEN)
+def _scene(room: str, scenes: int, unseen: bool, rng: np.random.Generator) -> int:
+    """The number of a scene: ALFWorld's for its thirty of a kind of room, numbers of our own beyond them."""
+    index = _pick(_UNSEEN, rng) if unseen else int(rng.integers(scenes))
+    if not unseen and index >= _UNSEEN.start:
+        index += len(_UNSEEN)
+    first = ROOMS[room].first_scene
+    return first + index if index < 30 else 1000 * first + index
 
 
 # The task --------------------------------------------------------------------------------------------------------

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
 from skillc_gym.errors import ConfigError, unknown_name
 
-
-@dataclass(frozen=True)
-class Size:
-    """Bounds, both included, of the numbers of receptacles and of objects to carry, the wanted ones among them."""
-
-    receptacles: tuple[int, int]
-    objects: tuple[int, int]
-
-
-# "real" draws each kind of receptacle and object as the real scenes have it; its bounds are never reached.
-SIZES: dict[str, Size] = {
-    "small": Size(receptacles=(6, 9), objects=(4, 8)),
-    "medium": Size(receptacles=(12, 16), objects=(12, 18)),
-    "large": Size(receptacles=(20, 28), objects=(24, 36)),
-    "real": Size(receptacles=(7, 80), objects=(8, 75)),
-}
-
-
-def size_named(name: str) -> Size:
-    """Returns a size by its name; UnknownNameError if there is none."""
-    if name not in SIZES:
-        raise unknown_name("size of a house", name, SIZES)
-    return SIZES[name]
-
-
 Bounds = tuple[int, int]
+SIZES: dict[str, dict[str, Bounds]] = {
+    "small": {"receptacles": (6, 9), "objects": (4, 8)},
+    "medium": {"receptacles": (12, 16), "objects": (12, 18)},
+    "large": {"receptacles": (20, 28), "objects": (24, 36)},
+    "real": {},  # each kind of receptacle and object as the real scenes have it
+}
+"""Bounds, both included, of the numbers of receptacles and of objects to carry, the wanted ones among them."""
 
 _FEWEST_RECEPTACLES = 4
 # Beyond these an answer becomes longer than the native engine takes.
@@ -77,7 +59,6 @@ class Knobs:
 
 
 PLAIN = Knobs()
-KNOBS = tuple(field.name for field in fields(Knobs))
 
 
 def _between(difficulty: float, name: str) -> int:
@@ -87,8 +68,8 @@ def _between(difficulty: float, name: str) -> int:
 def read_knobs(**options: Any) -> Knobs:
     """Checks options as JSON gives them; UnknownNameError or ConfigError for one that cannot be."""
     for name in options:
-        if name not in KNOBS:
-            raise unknown_name("option of the generator", name, KNOBS)
+        if name not in _READERS:
+            raise unknown_name("option of the generator", name, _READERS)
     return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
 

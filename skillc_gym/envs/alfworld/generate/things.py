@@ -7,7 +7,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,16 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     CONTAINS,
     DOORS,
     FIXED,
+    FURNITURE,
+    INVENTORY,
     LAMP_SHARE,
     LAMPS,
     OPENABLE,
+    PLACES,
     ROOMS,
     Task,
-    furniture,
-    inventory,
-    places,
 )
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, size_named
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs
 
 _CORE = {
     "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
@@ -39,8 +39,7 @@ _STANDS_ON = {"Toaster": "CounterTop", "CoffeeMachine": "CounterTop"}
 _ON_A_COUNTER = 0.6
 
 
-@dataclass(frozen=True)
-class Receptacle:
+class Receptacle(NamedTuple):
     """A receptacle: its kind, such as "Cabinet", the location it is reached from, and whether it has a door."""
 
     kind: str
@@ -60,7 +59,7 @@ def layout(room: str, scene: int, size: str, knobs: Knobs = PLAIN) -> tuple[Rece
 
 
 def _kinds(room: str, size: str, knobs: Knobs, rng: np.random.Generator) -> list[str]:
-    low, high = knobs.receptacles or size_named(size).receptacles
+    low, high = knobs.receptacles or SIZES[size]["receptacles"]
     count = int(rng.integers(low, high + 1))
     kinds = [*_CORE[room], *_furniture(room, rng)]
     return _as_many(kinds, room, knobs, max(count, len(_CORE[room])), rng)
@@ -86,7 +85,9 @@ def _furniture(room: str, rng: np.random.Generator) -> list[str]:
 
 def _real_kinds(room: str, knobs: Knobs, rng: np.random.Generator) -> list[str]:
     """Numbers of each kind as in some scene of ALFWorld, kind by kind."""
-    bag = [piece.kind for piece in furniture(room) for _ in range(piece.numbers[int(rng.integers(len(piece.numbers)))])]
+    bag: list[str] = []
+    for kind, numbers in FURNITURE[room].items():
+        bag += [kind] * numbers[int(rng.integers(len(numbers)))]
     if knobs.receptacles is None:
         return bag
     for kind in _CORE[room]:
@@ -126,8 +127,7 @@ def _doors(kinds: Sequence[str], size: str, knobs: Knobs, rng: np.random.Generat
     return [kind in OPENABLE and bool(draw < share) for kind, draw, share in zip(kinds, drawn, shares, strict=True)]
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """An object and the index of the receptacle it lies in."""
 
     kind: str
@@ -147,7 +147,7 @@ class Placer:
         """The receptacles, of another kind than the one to avoid, where such an object may begin."""
         known = self._spots.get((kind, avoid))
         if known is None:
-            holders = places(kind) if self._real else [place for place in self._counts if kind in CONTAINS[place]]
+            holders = PLACES[kind] if self._real else [place for place in self._counts if kind in CONTAINS[place]]
             known = self._spots[kind, avoid] = [
                 index
                 for index, receptacle in enumerate(self._receptacles)
@@ -176,9 +176,8 @@ class Placer:
     def _choose(self, kind: str, spots: Sequence[int]) -> int:
         if not self._real:
             return spots[int(self.rng.integers(len(spots)))]
-        weights = places(kind)
         names = [self._receptacles[index].kind for index in spots]
-        shares = list(itertools.accumulate(weights[name] / self._counts[name] for name in names))
+        shares = list(itertools.accumulate(PLACES[kind][name] / self._counts[name] for name in names))
         return spots[bisect.bisect_right(shares, float(self.rng.random()) * shares[-1])]
 
 
@@ -192,7 +191,7 @@ def things_of(task: Task, room: str, size: str, placer: Placer, knobs: Knobs) ->
     spares = knobs.spares or 0
     things += [placer.place_wanted(task.thing, task.place, knobs.hidden) for _ in range(spares)]
     others = [kind for kind in ROOMS[room].objects if kind != task.thing and placer.spots(kind)]
-    low, high = knobs.objects or size_named(size).objects
+    low, high = knobs.objects or SIZES[size]["objects"]
     rng = placer.rng
     carried = int(rng.integers(low, high + 1)) - task.wanted - spares
     things += [placer.place(others[int(rng.integers(len(others)))]) for _ in range(carried)]
@@ -207,7 +206,7 @@ def _wanted(task: Task, placer: Placer, knobs: Knobs) -> list[Thing]:
 @functools.lru_cache(maxsize=256)
 def real_stock(room: str, scene: int) -> tuple[str, ...]:
     """The kinds of object that a scene has, in every game that is set there."""
-    stock = inventory(room)
+    stock = INVENTORY[room]
     drawn = np.random.default_rng([scene, 3]).random(len(stock))
     return tuple(kind for (kind, (share, _)), draw in zip(stock.items(), drawn, strict=True) if draw < share)
 
@@ -229,7 +228,7 @@ def real_things(task: Task, room: str, scene: int, placer: Placer, knobs: Knobs)
 
 
 def _real_others(stock: Sequence[str], room: str, wanted: int, knobs: Knobs, rng: np.random.Generator) -> list[str]:
-    means = inventory(room)
+    means = INVENTORY[room]
     others = [kind for kind in stock for _ in range(_number(means[kind][1], rng))]
     if knobs.objects is None:
         return others

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,10 @@ from confined import Confined
 from odd_houses import odd_house, write_folder
 
 from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
+from skillc_gym.errors import MissingExtraError
 
 TASK = "valid_seen/pick_and_place_simple-Mug-None-Cabinet-1/trial_{0}"
 
@@ -53,9 +55,15 @@ def confined() -> Iterator[Confined]:
 @pytest.fixture(scope="session")
 def upstream() -> Iterator[UpstreamProcess]:
     """Upstream that remembers what it parses; skips the test where it is not installed."""
-    missing = [name for name in ("textworld", "fast_downward", "alfworld") if importlib.util.find_spec(name) is None]
-    if missing:
-        pytest.skip(f"upstream's engine is not installed: no {', '.join(missing)} (pip install 'skillc-gym[alfworld]')")
-    process = UpstreamProcess(cached=True)
+    try:
+        process = UpstreamProcess(cached=True)
+    except MissingExtraError as error:
+        pytest.skip(str(error))
     yield process
     process.close()
+
+
+@pytest.fixture
+def quick(upstream, monkeypatch):
+    """Environments whose upstream remembers what it parses."""
+    monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True))

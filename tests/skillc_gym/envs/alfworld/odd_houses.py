@@ -1,4 +1,4 @@
-"""Small houses with everything that real games rarely show: what the engines must still agree on."""
+"""Games for tests: generated ones, and small houses with everything that real games rarely show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.envs.alfworld.tasks import TASK_TYPES
+from skillc_gym.envs.alfworld.generate.games import GameSpec
+from skillc_gym.envs.alfworld.generate.knobs import Knobs, read_knobs
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types
 
 OBJECT_TYPES = ("Mug", "Apple", "Knife", "ButterKnife", "Box", "DeskLamp", "Plate")
 RECEPTACLE_TYPES = ("SinkBasin", "Microwave", "Fridge", "Cabinet", "CounterTop", "Sink", "Drawer")
@@ -118,3 +120,10 @@ def write_game(root: Path, task_id: str, raw: dict[str, Any]) -> None:
     path = root / "json_2.1.1" / task_id / "game.tw-pddl"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(raw), encoding="utf-8")
+
+
+def generate_game(task_type: str, *, seed: int, **options: Any) -> tuple[str, dict[str, Any]]:
+    """Makes one generated game, without the set that it belongs to: (task id, content)."""
+    knobs = read_knobs(**{name: options.pop(name) for name in Knobs.__annotations__ if name in options})
+    spec = GameSpec(SHORT_NAMES[resolve_task_types(task_type)[0]], seed, knobs=knobs, **options)
+    return spec.task_id(spec.house()[0]), spec.content()

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import pickle
 import random
 import re
-from collections import Counter
 
 import gymnasium as gym
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.envs.alfworld.data.games import open_games
-from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.tables import display_names, renamed, renumbered
-from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
-from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
+from skillc_gym.testing import TextEnvContract
 
 GENERATED = {"data": "generated", "generator": {"size": "medium", "games_per_type": 2}}
 IDS = st.lists(
@@ -40,10 +33,6 @@ def env():
     return ALFWorldEnv(**GENERATED, domain_randomization=True)
 
 
-def words_of(names):
-    return Counter(name.rpartition(" ")[0] for name in names)
-
-
 @given(IDS, st.integers(0, 2**32))
 def test_names_keep_their_words_and_swap_their_numbers(ids, seed):
     names = list(display_names(ids).values())
@@ -53,7 +42,6 @@ def test_names_keep_their_words_and_swap_their_numbers(ids, seed):
 
 
 @given(IDS, st.integers(0, 2**32))
-@settings(deadline=None)
 def test_names_are_upstreams(ids, seed):
     misc = pytest.importorskip("alfworld.agents.utils.misc")
 
@@ -62,25 +50,12 @@ def test_names_are_upstreams(ids, seed):
             self.id = name
 
     infos = {name: Info(name) for name in ids}
+    names = display_names(ids)
+    shuffled = renumbered(list(names.values()), seed)
     random.seed(seed)
-    for shuffle in (False, True):
+    for shuffle, ours in ((False, names), (True, {name: shuffled[names[name]] for name in ids})):
         theirs = misc.Demangler(game_infos=infos, shuffle=shuffle)
-        names = display_names(ids)
-        ours = (
-            renumbered(list(names.values()), seed)
-            if shuffle
-            else dict(zip(names.values(), names.values(), strict=True))
-        )
-        assert {name: ours[names[name]] for name in ids} == {name: theirs.demangle_alfred_name(name) for name in ids}
-
-
-def test_every_numbering_is_equally_likely():
-    names = [*display_names(["mug_bar_1", "mug_bar_2", "mug_bar_3", "desk_bar_1", "agent1"]).values()]
-    mugs = [name for name in names if name.startswith("mug")]
-    counts = Counter(tuple(renumbered(names, seed)[mug] for mug in mugs) for seed in range(6000))
-    assert counts.keys() == set(itertools.permutations(mugs))
-    # Five standard deviations of a binomial with mean 1000.
-    assert all(abs(count - 1000) < 5 * (1000 * 5 / 6) ** 0.5 for count in counts.values())
+        assert ours == {name: theirs.demangle_alfred_name(name) for name in ids}
 
 
 @given(st.text("ab1 2_", max_size=30))
@@ -99,11 +74,10 @@ def test_a_renamed_game_is_the_same_game(env):
     other = env.games.load(env.task_ids[0], 5)
     assert other is env.games.load(env.task_ids[0], 5)
     assert other is not env.games.load(env.task_ids[0], 6)
-    assert words_of(other.receptacles) == words_of(game.receptacles)
+    assert sorted(other.receptacles) == sorted(game.receptacles)
     assert sorted(other.objects) == sorted(game.objects)
     assert other.receptacles != game.receptacles
     assert (other.start, other.goal) == (game.start, game.goal)
-    assert sorted(other.commands) != []
     for one in (game, other):
         world = World(one)
         world.reset()
@@ -111,14 +85,15 @@ def test_a_renamed_game_is_the_same_game(env):
         assert world.won
 
 
-def test_the_seed_alone_decides(env):
-    assert env.reset(seed=3) == env.reset(seed=3)
-    task_id = env.task_ids[0]
-    seen = {env.reset(seed=seed, options={"task_id": task_id})[0] for seed in range(8)}
-    assert len(seen) == 8
-    again = [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
-    assert again[0] != again[1], "another episode, another numbering"
-    assert again == [env.reset(seed=0, options={"task_id": task_id})[0], env.reset(options={"task_id": task_id})[0]]
+class TestContract(TextEnvContract):
+    def make_env(self):
+        return gym.make("skillc/ALFWorld-v0", **GENERATED, domain_randomization=True)
+
+
+def test_another_seed_and_another_episode_are_other_numberings(env):
+    options = {"task_id": env.task_ids[0]}
+    assert len({env.reset(seed=seed, options=options)[0] for seed in range(8)}) == 8
+    assert len({env.reset(options=options)[0] for _ in range(8)}) == 8
 
 
 def test_every_numbering_is_among_all_commands(env):
@@ -129,55 +104,21 @@ def test_every_numbering_is_among_all_commands(env):
     assert not seen <= set(plain)
 
 
-def test_snapshots_know_the_numbering(env):
+def test_a_snapshot_brings_its_numbering_to_an_environment_without_any(env):
     env.reset(seed=2)
-    command = next(
-        command for command in env.commands if command.startswith("go to") and command in env._engine.admissible
-    )
-    env.step(command)
-    moment = pickle.loads(pickle.dumps(env.snapshot()))
-    expected = env.step("look")
-    env.reset(seed=9)
-    env.restore(moment)
-    assert env.step("look") == expected
-    other = ALFWorldEnv(**GENERATED)
-    other.restore(moment)
-    assert other.step("look") == expected
-
-
-def test_vectors_number_as_single_environments_do():
-    fast = ALFWorldVectorEnv(3, **GENERATED, domain_randomization=True)
-    sync = gym.make_vec(
-        "skillc/ALFWorld-v0", num_envs=3, vectorization_mode="sync", **GENERATED, domain_randomization=True
-    )
-    assert fast.reset(seed=5)[0] == sync.reset(seed=5)[0]
-    assert fast.reset()[0] == sync.reset()[0]
+    moment, other = env.snapshot(), ALFWorldEnv(**GENERATED)
+    assert other.restore(moment)[1] == env.restore(moment)[1]
+    assert other.step("look") == env.step("look")
+    assert set(other.commands) == set(env.commands)
 
 
 @pytest.mark.upstream
-@pytest.mark.slow
-def test_upstream_plays_shuffled_real_games_alike(alfworld_data, upstream):
-    games = open_games(alfworld_data, split="valid_unseen")
-    for index, task_id in enumerate(games.task_ids[::45]):
-        raw, game = games.raw(task_id), games.load(task_id, index)
-        theirs, ours = UpstreamWorld(upstream, raw, index), World(game)
-        assert theirs.reset() == ours.reset()
-        for command in game.walkthrough:
-            assert theirs.step(command) == ours.step(command)
-            assert (theirs.admissible, theirs.won) == (ours.admissible, ours.won)
-        assert ours.won
-
-
-@pytest.mark.upstream
-def test_both_engines_number_alike(folder, upstream, monkeypatch):
-    monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True))
+def test_both_engines_number_alike(folder, quick):
     native = ALFWorldEnv(data=folder, split="valid_seen", domain_randomization=True)
     env = ALFWorldEnv(data=folder, split="valid_seen", domain_randomization=True, engine="textworld")
     options = {"task_id": env.task_ids[0]}
     assert env.reset(seed=4, options=options) == native.reset(seed=4, options=options)
     moment = env.snapshot()
     assert env.reset(options=options) == native.reset(options=options)
-    observation, info = env.restore(moment)
-    assert re.search("Your task is to", observation)
-    assert (observation, info) == native.reset(seed=4, options=options)
+    assert env.restore(moment) == native.reset(seed=4, options=options)
     env.close()

@@ -1,38 +1,21 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
-import zipfile
+from pathlib import Path
 
 import pytest
 
-from skillc_gym.envs.alfworld.data.game_set import (
-    LOADED_GAMES,
-    FileGames,
-    manifest_of,
-    official_manifests,
-    require_official,
-)
+from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
 from skillc_gym.envs.alfworld.data.games import open_games, panel
 from skillc_gym.envs.alfworld.data.sources import open_source
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, split_of, task_type_of
+from skillc_gym.envs.alfworld.tasks import TASK_TYPES, resolve_task_types, task_type_of
 from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError
 from skillc_gym.panels import panel_hash
 
 
-@pytest.fixture(params=["tar.xz", "tar.gz", "tar", "zip"])
+@pytest.fixture(params=["xztar", "gztar", "tar", "zip"])
 def archive(request, folder, tmp_path):
-    path = tmp_path / f"games.{request.param}"
-    files = sorted(folder.rglob("*.tw-pddl"), reverse=True)
-    if request.param == "zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for file in files:
-                zipped.write(file, file.relative_to(folder))
-    else:
-        with tarfile.open(path, f"w:{request.param[4:]}") as tar:
-            for file in files:
-                tar.add(file, file.relative_to(folder))
-    return path
+    return Path(shutil.make_archive(str(tmp_path / "games"), request.param, folder, "json_2.1.1"))
 
 
 def test_a_folder_lists_what_upstream_would_play_in_sorted_order(folder):
@@ -69,19 +52,19 @@ def test_only_so_many_games_stay_loaded(folder, monkeypatch):
     loaded = [games.load(task_id) for task_id in games.task_ids[:3]]
     assert games.load(games.task_ids[2]) is loaded[2]
     assert games.load(games.task_ids[0]) is not loaded[0]
-    assert LOADED_GAMES >= 128
 
 
 def test_unknown_names_are_named(folder):
     games = open_games(folder, split="valid_seen")
     with pytest.raises(UnknownNameError, match=r"Unknown split 'valid_sen'.*valid_seen"):
         open_games(folder, split="valid_sen")
-    with pytest.raises(UnknownNameError, match="Unknown task type 'toast'"):
-        open_games(folder, split="valid_seen", task_types=["toast"])
     with pytest.raises(UnknownNameError, match="Unknown task id"):
         games.load(games.task_ids[0] + "x")
     with pytest.raises(UnknownNameError, match="Unknown task id"):
         games.raw("../../etc/passwd")
+    for names in (["fry"], "fry", [], [3]):
+        with pytest.raises(UnknownNameError, match="Unknown task type"):
+            open_games(folder, split="valid_seen", task_types=names)
 
 
 def test_missing_data_says_where_it_looked_and_what_to_do(folder, tmp_path, monkeypatch):
@@ -111,29 +94,9 @@ def test_generated_games_have_a_manifest_and_are_not_alfworlds():
         require_official(games)
 
 
-def test_the_counts_are_alfworlds():
-    counts = {split: known.tasks for split, known in official_manifests().items()}
-    assert counts == {"train": 3553, "valid_seen": 140, "valid_unseen": 134, "valid_train": 200}
-
-
 @pytest.mark.parametrize("split", ["valid_seen", "valid_unseen", "valid_train", "train"])
 def test_real_splits_are_whole(alfworld_data, split):
     assert require_official(open_games(alfworld_data, split=split)).official
-
-
-def test_real_splits_share_no_game_and_unseen_rooms_are_unseen(alfworld_data):
-    splits = {
-        split: open_games(alfworld_data, split=split).task_ids
-        for split in ("train", "valid_seen", "valid_unseen", "valid_train")
-    }
-    trials = {split: {task_id.split("/", 1)[1] for task_id in ids} for split, ids in splits.items()}
-    scenes = {split: {name.split("/")[0].rsplit("-", 1)[1] for name in names} for split, names in trials.items()}
-    for split, names in trials.items():
-        for other, others in trials.items():
-            assert split == other or "valid_train" in (split, other) or not names & others
-    assert not scenes["valid_unseen"] & scenes["train"]
-    assert scenes["valid_seen"] <= scenes["train"]
-    assert trials["valid_train"] <= trials["train"] or not trials["valid_train"] & trials["train"]
 
 
 def test_a_panel_holds_the_types_asked_for_alike():
@@ -141,7 +104,7 @@ def test_a_panel_holds_the_types_asked_for_alike():
     for asked, kinds in ((None, TASK_TYPES), ("heat", TASK_TYPES[3:4])):
         chosen = panel("valid_unseen", task_types=asked, **given)
         assert sorted(map(task_type_of, chosen)) == sorted(2 * kinds)
-        assert {split_of(task_id) for task_id in chosen} == {"valid_unseen"}
+        assert all(task_id.startswith("valid_unseen/") for task_id in chosen)
 
 
 @pytest.mark.parametrize(
@@ -155,19 +118,11 @@ def test_full_and_short_names_mean_the_same_in_upstreams_order():
     assert resolve_task_types(None) == TASK_TYPES
     assert resolve_task_types(["cool", "pick", "pick_and_place_simple"]) == (TASK_TYPES[0], TASK_TYPES[4])
     assert resolve_task_types("pick2") == ("pick_two_obj_and_place",)
-    assert tuple(SHORT_NAMES) == TASK_TYPES
 
 
-@pytest.mark.parametrize("names", [["fry"], "fry", [], [3]])
-def test_an_unknown_type_is_named(names):
-    with pytest.raises(UnknownNameError, match="Unknown task type"):
-        resolve_task_types(names)
-
-
-def test_a_task_id_tells_its_type_and_split():
+def test_a_task_id_tells_its_type():
     task_id = "valid_seen/pick_heat_then_place_in_recep-Mug-None-Desk-1/trial_1"
     assert task_type_of(task_id) == "pick_heat_then_place_in_recep"
     assert task_type_of(task_id.split("/")[1]) == "pick_heat_then_place_in_recep"
-    assert split_of(task_id) == "valid_seen"
     with pytest.raises(UnknownNameError, match="bake"):
         task_type_of("train/bake-Mug-None-Desk-1/trial_1")

@@ -21,17 +21,14 @@ def row(env, name: str) -> str:
     return next(line for line in env.render().splitlines() if line[2:].startswith(f"{name} "))
 
 
-def test_nothing_is_known_before_the_first_move(env):
-    env.reset(seed=0)
+def test_it_shows_what_was_seen_where_the_agent_is_and_the_last_exchange(env):
+    observation, info = env.reset(seed=0)
     assert all(row(env, name).endswith("?") for name in env.unwrapped._engine.game.receptacles)
-    assert "hand: empty" in env.render()
-
-
-def test_it_shows_what_was_seen_and_where_the_agent_is(env):
-    env.reset(seed=0)
-    plan = shortest_plan(env)
-    place = plan[0].removeprefix("go to ")
-    answer = env.step(plan[0])[0]
+    assert env.render().endswith(f"hand: empty   task: {info['goal']}\n\n{observation}")
+    command = shortest_plan(env)[0]
+    place = command.removeprefix("go to ")
+    answer = env.step(command)[0]
+    assert env.render().endswith(f"\n\n> {command}\n{answer}")
     assert row(env, place).startswith("@")
     seen = [name for name in env.unwrapped._engine.game.objects if f" {name}," in answer or f" {name}." in answer]
     assert all(name in row(env, place) for name in seen)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import pickle
 import sys
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import gymnasium as gym
 import pytest
 
 import skillc_gym  # noqa: F401 - registers the environment
@@ -27,24 +24,16 @@ METHODS = [name for name in ("fork", "forkserver", "spawn") if name in multiproc
 STEPS = 12
 
 
-def choices(admissible: Any, step: int) -> list[str]:
-    return [commands[(7 * step + index) % len(commands)] for index, commands in enumerate(admissible)]
-
-
-def vector_transcript(envs: gym.vector.VectorEnv) -> list[Any]:
+def native_transcript(count: int = 3) -> list[Any]:
     """What a vector of environments says along a fixed walk."""
+    envs = ALFWorldVectorEnv(count, max_episode_steps=5, **GAMES)
     observations, infos = envs.reset(seed=3)
     said: list[Any] = [observations]
     for step in range(STEPS):
-        actions = choices(infos["admissible_commands"], step)
+        actions = [some[(7 * step + index) % len(some)] for index, some in enumerate(infos["admissible_commands"])]
         observations, rewards, won, cut, infos = envs.step(actions)
         said.append((observations, rewards.tolist(), won.tolist(), cut.tolist(), infos["task_id"].tolist()))
-    envs.close()
     return said
-
-
-def native_transcript(count: int = 3) -> list[Any]:
-    return vector_transcript(ALFWorldVectorEnv(count, max_episode_steps=5, **GAMES))
 
 
 def episode(env: ALFWorldEnv, task_id: str) -> list[Any]:
@@ -60,27 +49,6 @@ def test_a_vector_answers_alike_in_another_process(method):
     expected = native_transcript()
     with multiprocessing.get_context(method).Pool(1) as pool:
         assert pool.apply(native_transcript) == expected
-
-
-@pytest.mark.skipif("fork" not in METHODS, reason="forks")
-def test_a_fork_goes_on_where_its_parent_was():
-    env = ALFWorldEnv(**GAMES)
-    env.reset(seed=0)
-    env.step(env._engine.admissible[0])
-    moment = env.snapshot()
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(writing, pickle.dumps([env.step("look"), env.reset()]))
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as answers:
-        said = pickle.loads(answers.read())
-    os.waitpid(child, 0)
-    env.restore(moment)
-    assert said == [env.step("look"), env.reset()]
 
 
 def test_threads_that_share_games_answer_as_one_thread_does(folder, monkeypatch):

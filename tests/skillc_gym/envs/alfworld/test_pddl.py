@@ -1,12 +1,20 @@
+"""PDDL: any text is read or refused, and a compiled goal means what is written."""
+
 from __future__ import annotations
 
 import contextlib
+import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.parity_alfworld import random_walk
+from skillc_gym.envs.alfworld.engine.goals import compile_goal
 from skillc_gym.envs.alfworld.engine.pddl import MAX_CHARACTERS, MAX_DEPTH, parse_expression, parse_problem
+from skillc_gym.envs.alfworld.engine.tables import Tables
+from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError
 
 WORDS = st.text("abcxyz_019-:", min_size=1, max_size=8)
@@ -68,3 +76,74 @@ def test_size_and_depth_are_bounded():
         parse_expression("(" * (MAX_DEPTH + 1) + ")" * (MAX_DEPTH + 1))
     with pytest.raises(InvalidGameError, match="at most"):
         parse_expression("(" + " " * MAX_CHARACTERS + ")")
+
+
+# Goals ------------------------------------------------------------------------------------------------------------
+
+FLAGS = {"ishot": "hot", "iscool": "cool", "isclean": "clean"}
+FLAGS |= {"issliced": "sliced", "istoggled": "toggled", "ison": "lit"}
+
+
+def holds(condition, binding, tables, state):
+    """The meaning of a goal, tried out on everything there is."""
+    head, rest = condition[0], condition[1:]
+
+    def part(number, more=()):
+        return holds(rest[number], binding | dict(more), tables, state)
+
+    if head in ("and", "or"):
+        return (all if head == "and" else any)(map(part, range(len(rest))))
+    if head == "not":
+        return not part(0)
+    if head == "imply":
+        return not part(0) or part(1)
+    if head in ("exists", "forall"):
+        words = [word for word in rest[0] if word != "-"]
+        pools = [[n for n, its in tables.problem.types.items() if kind in ("object", its)] for kind in words[1::2]]
+        chosen = itertools.product(*pools)
+        return (any if head == "exists" else all)(part(1, zip(words[::2], names, strict=True)) for names in chosen)
+    names = tuple(binding.get(word, word) for word in rest)
+    return names[0] == names[1] if head == "=" else fact(head, names, tables, state)
+
+
+def fact(head, names, tables, state):
+    thing = tables.objects.get(names[0], -1)
+    if head in FLAGS:
+        return thing >= 0 and bool(getattr(state, FLAGS[head]) >> thing & 1)
+    if head == "inreceptacle":
+        return names[1] in tables.receptacles and thing in state.inside[tables.receptacles[names[1]]]
+    if head == "atlocation":
+        return tables.places.get(names[1]) == state.place
+    if head == "holds":
+        return tables.objects.get(names[1], -2) == state.held
+    if head == "opened":
+        return names[0] in tables.receptacles and bool(state.opened >> tables.receptacles[names[0]] & 1)
+    return names in tables.problem.holding(head)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_compiled_goal_means_what_it_says(house, seed):
+    raw, game = house(seed)
+    tables = Tables(parse_problem(raw["pddl_problem"]))
+    goal = compile_goal(tables)
+    world = World(game)
+    world.reset()
+    for command in random_walk(game, np.random.default_rng(seed), 25):
+        world.step(command)
+        expected = holds(tables.problem.goal, {}, tables, world.state)
+        assert goal.reached(world.state) == expected
+        assert world.won == expected
+
+
+@pytest.mark.parametrize(
+    ("goal", "message"),
+    [("(checked ?r)", "neither an object"), ("(exists (?r - receptacle) (checked ?r))", "checked")],
+)
+def test_goals_that_cannot_be_played_are_refused(house, goal, message):
+    with pytest.raises(InvalidGameError, match=message):
+        house(1, goal=goal)
+
+
+def test_a_goal_without_conditions_is_won():
+    problem = parse_problem("(define (problem p) (:objects a - object) (:init (x a)) (:goal (and)))")
+    assert compile_goal(Tables(problem)).reached(None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import signal
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import pytest
@@ -39,38 +40,38 @@ action wave {
 """
 
 
-@pytest.fixture
-def quick(upstream, monkeypatch):
-    """Environments whose upstream remembers what it parses."""
-    monkeypatch.setattr(textworld, "UpstreamProcess", functools.partial(UpstreamProcess, cached=True))
-
-
 @pytest.fixture(scope="module")
 def houses(template, tmp_path_factory) -> Path:
     """Small houses that upstream loads, and one of another domain."""
-    root = tmp_path_factory.mktemp("houses")
-    for seed in HOUSES:
-        write_game(
-            root, f"valid_seen/pick_and_place_simple-Mug-None-Cabinet-{seed}/trial_T0", odd_house(seed, template)
-        )
-    write_game(root, "valid_train/pick_and_place_simple-Mug-None-Cabinet-0/trial_T0", template)
-    raw = odd_house(HOUSES[0], template)
-    domain = raw["pddl_domain"].rstrip()
-    assert domain.endswith(")")
-    other = {**raw, "pddl_domain": domain[:-1] + WAVE, "grammar": raw["grammar"] + SAY_WAVE}
-    write_game(root, "valid_unseen/pick_and_place_simple-Mug-None-Cabinet-0/trial_T0", other)
+    root, name = tmp_path_factory.mktemp("houses"), "pick_and_place_simple-Mug-None-Cabinet"
+    raw, *_ = games = [odd_house(seed, template) for seed in HOUSES]
+    for seed, game in zip(HOUSES, games, strict=True):
+        write_game(root, f"valid_seen/{name}-{seed}/trial_T0", game)
+    write_game(root, f"valid_train/{name}-0/trial_T0", template)
+    other = {"pddl_domain": raw["pddl_domain"].rstrip()[:-1] + WAVE, "grammar": raw["grammar"] + SAY_WAVE}
+    write_game(root, f"valid_unseen/{name}-0/trial_T0", {**raw, **other})
     return root
 
 
 @pytest.fixture
-def env(houses, quick):
-    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
-    yield env
-    env.close()
+def make(houses, quick):
+    """Makes environments, and closes them after the test."""
+    with ExitStack() as stack:
+
+        def made(split: str = "valid_seen", **options: Any) -> ALFWorldEnv:
+            env = ALFWorldEnv(data=houses, split=split, **{"engine": "textworld", **options})
+            return stack.enter_context(closing(env))
+
+        yield made
+
+
+@pytest.fixture
+def env(make):
+    return make()
 
 
 def pid_of(env: ALFWorldEnv) -> int:
-    return env._engine._process.pid
+    return env._process.pid
 
 
 def alive(pid: int) -> bool:
@@ -83,11 +84,11 @@ class TestContract(TextEnvContract):
     walk_length = 4
 
     @pytest.fixture(autouse=True)
-    def _arguments(self, houses, quick):
-        self.arguments = {"data": str(houses), "split": "valid_train", "engine": "textworld"}
+    def _data(self, houses, quick):
+        self.data = str(houses)
 
     def make_env(self):
-        return gymnasium.make("skillc/ALFWorld-v0", **self.arguments)
+        return gymnasium.make("skillc/ALFWorld-v0", data=self.data, split="valid_train", engine="textworld")
 
 
 def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(env):
@@ -108,17 +109,16 @@ def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(e
     assert pid_of(env) != dead
 
 
-def test_it_is_replaced_after_some_games_and_answers_the_same(houses, env, monkeypatch):
+def test_it_is_replaced_after_some_games_and_answers_the_same(make, env, monkeypatch):
     expected = [env.reset(options={"task_id": task_id}) for task_id in env.task_ids]
     monkeypatch.setattr(textworld, "GAMES_PER_PROCESS", 1)
-    worn = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
-    pids = []
+    worn, pids = make(), []
     for task_id, answer in zip(worn.task_ids, expected, strict=True):
         assert worn.reset(options={"task_id": task_id}) == answer
         pids.append(pid_of(worn))
     assert len(set(pids)) == len(HOUSES)
     assert [alive(pid) for pid in pids] == [False] * (len(HOUSES) - 1) + [True]
-    folder = worn._engine._process._worker.folder
+    folder = worn._process._worker.folder
     assert folder.exists()
     worn.close()
     worn.close()
@@ -127,18 +127,15 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(houses, env, monke
 
 
 @pytest.mark.parametrize(("limit", "replaced"), [(1, True), (textworld.MEGABYTES_PER_PROCESS, False)])
-def test_it_is_replaced_when_it_has_grown(houses, quick, limit, replaced, monkeypatch):
+def test_it_is_replaced_when_it_has_grown(env, limit, replaced, monkeypatch):
     monkeypatch.setattr(textworld, "MEGABYTES_PER_PROCESS", limit)
-    env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
     options = {"task_id": env.task_ids[0]}
-    first = env.reset(options=options)
-    pid = pid_of(env)
+    first, pid = env.reset(options=options), pid_of(env)
     assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
     assert pid_of(env) == pid
     assert env.reset(options=options) == first
     assert (pid_of(env) != pid) is replaced
-    assert 20 < env._engine._process._megabytes < 500
-    env.close()
+    assert 20 < env._process._megabytes < 500
 
 
 def test_a_process_that_does_not_answer_is_ended(template, upstream, monkeypatch):
@@ -198,75 +195,55 @@ def test_a_fork_starts_a_process_of_its_own(env):
     assert env.step("look")[4]["action_valid"]
 
 
-def test_snapshots_go_to_another_environment_but_not_to_another_engine(houses, env, quick):
-    options = {"task_id": env.task_ids[0]}
-    env.reset(options=options)
-    command = next(command for command in env._engine.admissible if command.startswith("go to"))
-    env.step(command)
-    moment = env.snapshot()
-    expected = env.step("look")
-    other = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld")
+def test_snapshots_go_to_another_environment_but_not_to_another_engine(make, env):
+    _, info = env.reset(options={"task_id": env.task_ids[0]})
+    env.step(next(command for command in info["admissible_commands"] if command.startswith("go to")))
+    moment, expected = env.snapshot(), env.step("look")
+    other, native = make(), make(engine="native")
     other.restore(moment)
     assert other.step("look") == expected
-    other.close()
-    native = ALFWorldEnv(data=houses, split="valid_seen")
-    native.reset(options=options)
-    with pytest.raises(ConfigError, match="another engine"):
-        native.restore(moment)
-    with pytest.raises(ConfigError, match="another engine"):
-        env.restore(native.snapshot())
+    native.reset(options={"task_id": env.task_ids[0]})
+    for one, foreign in ((native, moment), (env, native.snapshot())):
+        with pytest.raises(ConfigError, match="another engine"):
+            one.restore(foreign)
 
 
-@pytest.mark.parametrize("command", ["", "\n", "look\n", "\ud800", "\0", "x" * 100_000, "{r.name}", '"', "look; look"])
-def test_commands_of_any_form_are_answered_as_the_native_engine_answers(houses, env, command):
-    native = ALFWorldEnv(data=houses, split="valid_seen")
-    options = {"task_id": env.task_ids[0]}
-    assert env.reset(options=options) == native.reset(options=options)
-    assert env.step(command) == native.step(command)
-    assert env.step("look") == native.step("look")
+def test_commands_of_any_form_are_answered_as_the_native_engine_answers(make, env):
+    native, options = make(engine="native"), {"task_id": env.task_ids[0]}
+    for command in ("", "\n", "look\n", "\ud800", "\0", "x" * 100_000, "{r.name}", '"', "look; look"):
+        assert env.reset(options=options) == native.reset(options=options)
+        assert env.step(command) == native.step(command)
+        assert env.step("look") == native.step("look")
 
 
-def test_drawings_tell_the_last_exchange(houses, quick):
-    for mode, expected in (
-        ("ansi", "> <look>\n" + NOTHING_HAPPENS),
-        ("html", f"<pre>&gt; &lt;look&gt;\n{NOTHING_HAPPENS}</pre>"),
-    ):
-        env = ALFWorldEnv(data=houses, split="valid_seen", engine="textworld", render_mode=mode)
-        env.reset(seed=0)
-        env.step("<look>")
-        assert env.render() == expected
-        env.close()
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("ansi", f"> <look>\n{NOTHING_HAPPENS}"), ("html", f"<pre>&gt; &lt;look&gt;\n{NOTHING_HAPPENS}</pre>")],
+)
+def test_drawings_tell_the_last_exchange(make, mode, expected):
+    env = make(render_mode=mode)
+    env.reset(seed=0)
+    env.step("<look>")
+    assert env.render() == expected
 
 
-def test_a_game_of_another_domain_is_for_upstream_alone(houses, quick):
-    native = ALFWorldEnv(data=houses, split="valid_unseen")
+def test_a_game_of_another_domain_is_for_upstream_alone(make):
     with pytest.raises(InvalidGameError, match=r"unknown or changed actions \['wave'\].*engine='textworld'"):
-        native.reset(seed=0)
-    env = ALFWorldEnv(data=houses, split="valid_unseen", engine="textworld")
-    _, info = env.reset(seed=0)
-    assert "wave" in info["admissible_commands"]
+        make("valid_unseen", engine="native").reset(seed=0)
+    env = make("valid_unseen")
+    assert "wave" in env.reset(seed=0)[1]["admissible_commands"]
     observation, *_, info = env.step("wave")
     assert (observation, info["action_valid"]) == ("You wave at nobody.", True)
-    env.close()
-
-
-def test_its_commands_are_not_known_beforehand(env):
-    env.reset(seed=0)
     with pytest.raises(ConfigError, match="engine='native'"):
         _ = env.commands
 
 
-def test_a_vector_of_upstreams_answers_as_a_vector_of_natives_does(houses, quick):
-    options = {"data": str(houses), "split": "valid_seen", "max_episode_steps": 3}
-    upstreams = ALFWorldVectorEnv(2, engine="textworld", **options)
-    natives = ALFWorldVectorEnv(2, **options)
-    found, expected = upstreams.reset(seed=3), natives.reset(seed=3)
-    for _ in range(5):
-        assert found[0] == expected[0]
-        assert found[-1]["admissible_commands"].tolist() == expected[-1]["admissible_commands"].tolist()
-        actions = [commands[0] for commands in expected[-1]["admissible_commands"]]
-        found, expected = upstreams.step(actions), natives.step(actions)
-    pids = [pid_of(game.unwrapped) for game in upstreams.envs]
+def test_each_game_of_a_vector_has_a_process(houses, quick):
+    options = {"data": str(houses), "split": "valid_seen"}
+    upstreams, natives = ALFWorldVectorEnv(2, engine="textworld", **options), ALFWorldVectorEnv(2, **options)
+    assert upstreams.reset(seed=3)[0] == natives.reset(seed=3)[0]
+    assert upstreams.step(["look", "inventory"])[0] == natives.step(["look", "inventory"])[0]
+    pids = [pid_of(game) for game in upstreams.envs]
     assert len(set(pids)) == 2
     upstreams.close()
     assert not any(map(alive, pids))

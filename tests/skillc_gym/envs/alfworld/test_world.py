@@ -1,56 +1,49 @@
+"""The native engine: what can be done, what is said, and what is refused as a game."""
+
 from __future__ import annotations
 
+import functools
 import tracemalloc
 
 import numpy as np
 import pytest
 
-from benchmarks.parity_alfworld import random_walk
+from benchmarks.parity_alfworld import older_wording, random_walk
 from skillc_gym.envs.alfworld.engine.game import Game
+from skillc_gym.envs.alfworld.engine.grammar import parse_grammar
+from skillc_gym.envs.alfworld.engine.wording import goal_of, read_wording
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.errors import InvalidGameError
 
-SEEDS = range(10)
+TASK_ID = "train/pick_and_place_simple-Mug-None-Desk-1/trial_1"
 
 
-def walk(game, seed, steps=40):
-    return random_walk(game, np.random.default_rng(seed), steps)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(10))
 def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed):
     _, game = house(seed)
     world = World(game)
     world.reset()
-    for command in walk(game, seed):
+    for command in random_walk(game, np.random.default_rng(seed), 40):
         assert world.admissible == sorted(set(world.admissible))
         assert set(world.admissible) <= set(game.commands)
         expected = command.strip() in world.admissible
         before, view = world.state, world.admissible
+        world.admissible.clear()  # a list of one's own
         feedback, valid = world.step(command)
         assert valid == expected
         if not valid:
             assert (feedback, world.state, world.admissible) == (NOTHING_HAPPENS, before, view)
 
 
-def test_a_mutated_list_of_commands_changes_nothing(house):
-    world = World(house(3)[1])
-    world.reset()
-    world.admissible.clear()
-    assert world.admissible
-
-
 def test_a_state_of_another_game_is_refused(house):
     worlds = [World(house(seed)[1]) for seed in range(8)]
     states = {(len(world.state.inside), len(world.state.lying)): world.state for world in worlds}
-    shapes = list(states)
-    assert len(shapes) > 1
+    assert len(states) > 1
     for world in worlds:
         own = (len(world.game.receptacles), len(world.game.places))
-        for shape in shapes:
-            if shape != own:
-                with pytest.raises(InvalidGameError, match="does not belong"):
-                    world.restore(states[shape])
+        for other in states.keys() - {own}:
+            with pytest.raises(InvalidGameError, match="does not belong"):
+                world.restore(states[other])
 
 
 def changed(key, old, new):
@@ -59,6 +52,9 @@ def changed(key, old, new):
         return {**raw, key: raw[key].replace(old, new, 1)}
 
     return change
+
+
+said = functools.partial(changed, "grammar")
 
 
 def another_heat(raw):
@@ -76,15 +72,25 @@ def another_heat(raw):
         (changed("pddl_problem", "(:init", "(:init (holdsAny agent1)"), "hands"),
         (changed("pddl_problem", "(:init", "(:init (inReceptacle agent1 agent1)"), "other types"),
         (another_heat, r"heatobject.*engine='textworld'"),
+        (said("isclean(o:object) & issliced(o:object)", "isclean(o:object)"), "examineObject.*engine='textworld'"),
+        (said("You close the {r.name}.", "You close the #other#."), "other"),
+        (said("close {r}", "close {q}"), "'q'"),
+        (said("#examineObject.feedback#", "You see {o.name}."), "'#examineObject.feedback#' was expected"),
+        (said("#cleanObject.feedback#", "#toggleObject.feedback#"), "one of 3 sentences.*engine='textworld'"),
+        (said('"list_empty"', '"no_list"'), "no rule 'list_empty'"),
+        (said("action look", "deed look"), "'deed'"),
+        (said("template :: ", "template : "), "cannot be read"),
+        (said("Your task is to:", "Your task is #to#:"), "not plain text"),
     ],
 )
 def test_content_that_is_no_game_is_refused(template, change, message):
-    with pytest.raises(InvalidGameError, match=message):
-        Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", change(template))
+    with pytest.raises(InvalidGameError, match=message) as caught:
+        Game.parse(TASK_ID, change(template))
+    assert TASK_ID in str(caught.value)
 
 
 def test_a_world_costs_next_to_nothing_once_its_game_is_loaded(template):
-    game = Game.parse("train/pick_and_place_simple-Mug-None-Desk-1/trial_1", template)
+    game = Game.parse(TASK_ID, template)
     warm = World(game)
     warm.reset()
     tracemalloc.start()
@@ -105,3 +111,46 @@ def test_views_that_are_remembered_are_bounded(house):
         commands = world.admissible
         world.step(commands[step * 7919 % len(commands)])
     assert len(game.offers) <= 256
+
+
+# Words ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_goal_is_the_task_without_its_prefix():
+    assert goal_of("Your task is to: put a mug in desk.") == "put a mug in desk."
+    assert goal_of("something else") == "something else"
+
+
+def test_games_share_their_words_and_differ_in_the_task(template):
+    words, task = read_wording(template["grammar"])
+    other, other_task = read_wording(template["grammar"].replace("Your task is to: ", "Your task is to: now "))
+    assert other is words
+    assert other_task == task.replace("to: ", "to: now ")
+
+
+def test_lists_are_written_with_commas_and_a_last_and(template):
+    words, _ = read_wording(template["grammar"])
+    assert [words.listing(["x", "y", "z"][:count]) for count in range(4)] == ["nothing", "x", "x, and y", "x, y, and z"]
+
+
+def test_the_older_words_come_from_the_games_own_grammar(template):
+    world = World(Game.parse(TASK_ID, older_wording(template)))
+    world.reset()
+    command = next(command for command in world.admissible if command.startswith("go to"))
+    assert world.step(command)[0].startswith("You arrive at loc ")
+    assert all(" in/on " in command for command in world.game.commands if command.startswith(("put", "move")))
+
+
+def test_a_game_without_help_does_not_offer_it(template):
+    raw = dict(template)
+    start = raw["pddl_domain"].index("(:action help")
+    raw["pddl_domain"] = raw["pddl_domain"][:start] + ")"
+    world = World(Game.parse(TASK_ID, raw))
+    assert "help" not in world.admissible
+    assert world.step("help") == ("Nothing happens.", False)
+
+
+def test_a_document_that_ends_early_is_refused():
+    for text in ("action x {", "action x { template ::", "grammar :: ", 'grammar :: """{]""";', "x"):
+        with pytest.raises(InvalidGameError):
+            parse_grammar(text)

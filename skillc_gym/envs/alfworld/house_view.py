@@ -9,7 +9,7 @@ from typing import NamedTuple
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.errors import ConfigError
-from skillc_gym.pages import page, resource
+from skillc_gym.pages import page
 
 
 class Row(NamedTuple):
@@ -92,7 +92,6 @@ class HouseView:
         return page(
             __package__,
             "house.html",
-            style=resource(__package__, "house.css"),
             view=self,
             kinds=[(kind, list(rows)) for kind, rows in groups],
             places=places,

@@ -1,1 +1,0 @@
-"""Pictures of a house in text and HTML."""
