@@ -6,8 +6,7 @@ Each file holds a formula as a pure function and, as a :class:`Scheme`, the same
 from __future__ import annotations
 
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme, Signals, Values, per_rollout
-from trainers.advantages.contrast import Contrast
-from trainers.advantages.csca import Csca, Streams, csca, relabelling_weights
+from trainers.advantages.csca import Contrast, Csca, Streams, csca, relabelling_weights
 from trainers.advantages.group_baselines import Grpo, grpo, raised_baseline, rloo
 from trainers.advantages.grouping import FloatArray, whiten
 from trainers.advantages.per_step import gae, gigpo

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.advantages import Contrast, RolloutBatch
-from trainers.advantages.contrast import paired_contrasts, unpaired_contrasts
+from trainers.advantages.csca import paired_contrasts, unpaired_contrasts
 
 contrasts = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
 

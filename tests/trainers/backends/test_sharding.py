@@ -17,7 +17,8 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from tests.trainers.launched import assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
-from trainers.backends.trl.sharding import WholeCopy, check_sharding, sharded_by_layers
+from trainers.backends.trl.arguments import check_sharding, sharded_by_layers
+from trainers.backends.trl.weights import WholeCopy
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.training import run
 

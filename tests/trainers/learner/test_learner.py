@@ -31,7 +31,7 @@ from trainers.learner import Learner, Objective, make_objective
 from trainers.learner.redrawing import check_redrawing
 from trainers.learner.setup import SharedMemory
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, TokenLoss
-from trainers.losses.self_distillation import Relabelling
+from trainers.losses.distillation import Relabelling
 from trainers.memory import D2SkillMemory
 from trainers.rollout.batches import collate, make_training_rows, padding_row
 from trainers.rollout.collect import SharedRollouts

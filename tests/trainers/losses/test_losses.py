@@ -28,10 +28,8 @@ from trainers.losses import (
     sdar,
     skill_sd,
 )
-from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
-from trainers.losses.policy_gradient import HindsightPolicyGradient, TeacherSizedPolicyGradient
-from trainers.losses.self_distillation import Relabelling
-from trainers.losses.value import EntropyBonus, Value
+from trainers.losses.distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation, Relabelling
+from trainers.losses.policy_gradient import EntropyBonus, HindsightPolicyGradient, TeacherSizedPolicyGradient, Value
 from trainers.recipes import get_recipe
 
 LOGPROB = st.floats(-12, -1e-4)

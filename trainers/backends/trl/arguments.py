@@ -1,4 +1,4 @@
-"""TRL's, PEFT's and vLLM's own arguments for a run, those that TRL does not pass on too; vLLM's waking and sleep."""
+"""TRL's, PEFT's and vLLM's own arguments for a run; vLLM's waking and sleep; what sharding must not be asked for."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import torch
 from trl import GRPOConfig
 from trl.generation import vllm_generation
 from trl.import_utils import is_vllm_available
+from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError, missing_extra
+from trainers.base import check_sharded
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.vllm import replaceable_weights
@@ -135,6 +137,9 @@ def _optimiser(config: TrainConfig) -> dict[str, Any]:
     }
 
 
+# vLLM -----------------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Gives a ``vllm.LLM`` that TRL starts within further arguments; yields all that it was started with."""
@@ -154,11 +159,6 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield effective
     finally:
         vllm_generation.LLM = plain
-
-
-def in_words(effective: Mapping[str, Any]) -> str:
-    """The arguments in one line."""
-    return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
 
 
 def has_first_weights(generation: Any) -> bool:
@@ -185,3 +185,60 @@ def sleep(generation: Any) -> bool:
 
 def _sleeps(generation: Any) -> bool:
     return generation.mode == "colocate" and bool(generation.enable_sleep_mode)
+
+
+# Sharding -------------------------------------------------------------------------------------------------------------
+
+
+def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool = False) -> None:
+    """Refuses (ConfigError) what would fail in the middle of a sharded run; the message names the setting to change."""
+    plugin = getattr(accelerator.state, "fsdp_plugin", None)
+    if plugin is not None:
+        _check_fsdp(plugin)
+    if plugin is None and zero_stage(accelerator) != 3:
+        return
+    if plugin is None and objective.average_decay is not None:
+        raise ConfigError(
+            "A teacher that averages the weights needs them whole, and DeepSpeed has sharded them; shard with FSDP2."
+        )
+    check_sharded(objective.heads, moving_reference)
+
+
+def _check_fsdp(plugin: Any) -> None:
+    if plugin.fsdp_version != 2:
+        raise ConfigError(
+            f"Sharding needs FSDP2, and the launcher was asked for FSDP{plugin.fsdp_version}; pass --fsdp_version 2."
+        )
+    if "FULL" not in str(plugin.state_dict_type):
+        raise ConfigError(
+            "Checkpoints and the trained policy are whole files, and the launcher was asked for sharded ones; pass "
+            "--fsdp_state_dict_type FULL_STATE_DICT."
+        )
+    if plugin.cpu_ram_efficient_loading:
+        raise ConfigError(
+            "Every process loads the weights before they are sharded, and the launcher was asked to load them on one "
+            "alone; pass --fsdp_cpu_ram_efficient_loading false."
+        )
+
+
+@contextmanager
+def sharded_by_layers() -> Iterator[None]:
+    """TRL shards its reference as one unit, all of which every pass would gather at once."""
+    plain = grpo_trainer.prepare_fsdp
+
+    def prepare(model: Any, accelerator: Any) -> Any:
+        for layer in getattr(model.get_decoder(), "layers", ()):
+            plain(layer, accelerator)
+        return plain(model, accelerator)
+
+    grpo_trainer.prepare_fsdp = prepare
+    try:
+        yield
+    finally:
+        grpo_trainer.prepare_fsdp = plain
+
+
+def zero_stage(accelerator: Any) -> int:
+    """DeepSpeed's ZeRO stage; 0 without DeepSpeed."""
+    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
+    return int(plugin.zero_stage) if plugin is not None else 0

@@ -24,9 +24,14 @@ from trl import GRPOTrainer
 from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
-from trainers.backends.trl.arguments import grpo_arguments, lora_config, started_with
-from trainers.backends.trl.extras import Extras
-from trainers.backends.trl.sharding import check_sharding, merged_weights, sharded_by_layers
+from trainers.backends.trl.arguments import (
+    check_sharding,
+    grpo_arguments,
+    lora_config,
+    sharded_by_layers,
+    started_with,
+)
+from trainers.backends.trl.weights import Extras, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
