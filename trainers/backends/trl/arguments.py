@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -42,6 +42,17 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
             raise missing_extra("vllm", "vllm")
         check_vllm(config, int(args.world_size))
     return args
+
+
+@contextmanager
+def exchanged(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Gives an attribute another value for a while."""
+    plain = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, plain)
 
 
 def check_vllm(config: TrainConfig, processes: int) -> None:
@@ -154,11 +165,8 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         with replaceable_weights():
             return plain(**effective)
 
-    vllm_generation.LLM = start
-    try:
+    with exchanged(vllm_generation, "LLM", start):
         yield effective
-    finally:
-        vllm_generation.LLM = plain
 
 
 def has_first_weights(generation: Any) -> bool:
@@ -221,8 +229,7 @@ def _check_fsdp(plugin: Any) -> None:
         )
 
 
-@contextmanager
-def sharded_by_layers() -> Iterator[None]:
+def sharded_by_layers() -> AbstractContextManager[None]:
     """TRL shards its reference as one unit, all of which every pass would gather at once."""
     plain = grpo_trainer.prepare_fsdp
 
@@ -231,11 +238,7 @@ def sharded_by_layers() -> Iterator[None]:
             plain(layer, accelerator)
         return plain(model, accelerator)
 
-    grpo_trainer.prepare_fsdp = prepare
-    try:
-        yield
-    finally:
-        grpo_trainer.prepare_fsdp = plain
+    return exchanged(grpo_trainer, "prepare_fsdp", prepare)
 
 
 def zero_stage(accelerator: Any) -> int:
