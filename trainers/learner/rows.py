@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
-from trainers.base import TokenRow, Trajectory
+from trainers.base import Trajectory
 from trainers.engines.random import Purpose, derive_seed
 from trainers.learner.objective import Objective
 from trainers.learner.setup import Backend, Setup
-from trainers.losses.base import Loss, Weights
+from trainers.losses.base import Weights
 from trainers.rollout.batches import (
     MicroBatch,
     TrainingRow,
@@ -140,16 +140,12 @@ class RowAssembler:
         return {name: value if name in critics else 0.0 for name, value in weights.items()}
 
     def _with_teachers(self, row: TrainingRow) -> TrainingRow:
-        missing = [
-            loss
-            for loss in self.objective.losses
-            if loss.teacher is not None and row.weights.get(loss.name) and loss.name not in row.teachers
-        ]
-        return replace(row, teachers={**row.teachers, **{loss.name: self._taught(row, loss) for loss in missing}})
-
-    def _taught(self, row: TrainingRow, loss: Loss) -> TokenRow:
-        with_skill = loss.teacher is not None and loss.teacher.prompt == "with_skill"
-        return self.prompts.with_skill_text(row.row, self.prompts.skill_text(row.task_type) if with_skill else "")
+        teachers = dict(row.teachers)
+        for loss in self.objective.losses:
+            if loss.teacher is not None and row.weights.get(loss.name) and loss.name not in teachers:
+                text = self.prompts.skill_text(row.task_type) if loss.teacher.prompt == "with_skill" else ""
+                teachers[loss.name] = self.prompts.with_skill_text(row.row, text)
+        return replace(row, teachers=teachers)
 
     def _with_figures(self, batch: MicroBatch) -> MicroBatch:
         figures = dict(batch.figures)
