@@ -1,6 +1,6 @@
-"""Credit-assignment schemes, one small file each; a learner knows none of them.
+"""Credit-assignment schemes; a learner knows none of them.
 
-Each file holds a formula as a pure function and, as a :class:`Scheme`, the same formula with its options.
+A formula is a pure function and, as a :class:`Scheme`, the same formula with its options.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Losses, one small file each: named tensors in, one value per token out; an update sums them.
+"""Losses: named tensors in, one value per token out; an update sums them.
 
-Each file holds a formula as a pure function of tensors, without averaging or a coefficient, to be minimised; a
-:class:`Loss` is the same formula with its options.
+A formula is a pure function of tensors, without averaging or a coefficient, to be minimised; a :class:`Loss` is the
+same formula with its options.
 """
 
 from __future__ import annotations
