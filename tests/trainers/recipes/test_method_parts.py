@@ -111,7 +111,7 @@ def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, 
         # One to probe; half where the skill is needed; none where it is not.
         (ByNeed(), 1, [(12, mixed(4, 4, 0, 12)), (12, mixed(0, 0, 6, 8))], [4, 0]),
         # Fewer as its value fades.
-        (ByValue(), 4, [(10, mixed(6, 7, 0, 1)), (40, mixed(4, 4, 4, 5))], [6, 3]),
+        (ByValue(), 3, [(10, mixed(6, 7, 0, 1)), (40, mixed(4, 4, 4, 5))], [6, 3]),
         # Half until the gap has closed.
         (ByContrast(), 4, [(12, mixed(3, 4, 0, 4)), (30, mixed(3, 4, 3, 4))], [4, 1]),
     ],
