@@ -29,16 +29,16 @@ def count_gatherings() -> list[str]:
     """Lets the copies that generate tell how many tensors they gathered."""
     from torch.distributed.tensor import DTensor
 
-    from trainers.backends.trl import sharding
+    from trainers.backends.trl import weights
 
     gathered: list[str] = []
-    plain = sharding.whole
+    plain = weights.whole
 
     def counted(tensor: Any) -> Any:
         gathered.extend(["one"] if isinstance(tensor, DTensor) else [])
         return plain(tensor)
 
-    sharding.whole = counted
+    weights.whole = counted
     return gathered
 
 

@@ -21,24 +21,34 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = (sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0")
 
 
+FSDP2 = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+}
+
+
 def train_with_two(
     config: TrainConfig,
     folder: Path,
     *,
-    entry: str = "skillc_lab",
+    sharded: bool = False,
     env: Mapping[str, str] | None = None,
     dies: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Runs ``skillc train`` in two processes, to its end, which may be expected to be a bad one."""
     plain = TrainConfig(model=config.model).to_json()
     words = typed_words({name: value for name, value in config.to_json().items() if value != plain[name]})
+    entry, launch = ("tests.trainers.fsdp_on_processor", FSDP2) if sharded else ("skillc_lab", {})
     done = subprocess.run(
         [
             *(*LAUNCHER, "--standalone", "-m", entry, "train", *words),
             *(f"model={config.model}", f"env=tests.trainers.toys:{config.env}"),
         ],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **(env or {})},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **launch, **(env or {})},
         capture_output=True,
         text=True,
         check=False,

@@ -1,10 +1,11 @@
-"""Several processes: what the launcher was asked for, and that two of them train to what one does."""
+"""Processes: how they are asked to stop, how many were asked for, and that two of them train to what one does."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,51 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
+from tests.trainers.conftest import make_model
 from tests.trainers.launched import LAUNCHER, ROOT, assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
-from trainers.base import Trajectory, asked_processes, launch_warning
+from trainers.base import Trajectory, asked_processes, interrupts, launch_warning, stop_requests
 from trainers.training import run
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def handlers() -> list[object]:
+    return [signal.getsignal(number) for number in SIGNALS]
+
+
+@pytest.mark.parametrize("first", SIGNALS)
+@pytest.mark.parametrize("second", SIGNALS)
+def test_the_first_signal_asks_and_the_second_interrupts(first: signal.Signals, second: signal.Signals) -> None:
+    before, asked = handlers(), []
+    with pytest.raises(KeyboardInterrupt), stop_requests(lambda: asked.append(1)):  # noqa: PT012
+        signal.raise_signal(first)
+        assert asked == [1]
+        signal.raise_signal(second)
+    assert asked == [1]
+    assert handlers() == before
+
+
+def test_requests_within_a_command_come_first() -> None:
+    asked: list[int] = []
+    with pytest.raises(KeyboardInterrupt), interrupts():  # noqa: PT012
+        with stop_requests(lambda: asked.append(1)):
+            signal.raise_signal(signal.SIGTERM)
+        assert asked == [1]
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before, seen = handlers(), []
+
+    def work() -> None:
+        with interrupts(), stop_requests(lambda: None):
+            seen.extend(handlers())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == before
 
 
 @pytest.mark.parametrize(
@@ -44,27 +86,36 @@ def test_a_launcher_that_started_fewer_is_told_of() -> None:
     assert launch_warning(1, [], {}) is None
 
 
+ADAPTERS = {"lora_rank": 2, "gradient_checkpointing": True}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [{"num_minibatches": 2}, {"lora_rank": 2, "gradient_checkpointing": True, "optimiser": "adafactor"}],
-    ids=["minibatches", "adapters"],
+    ("sharded", "changes", "atol"),
+    [
+        (False, {"num_minibatches": 2}, 1e-5),
+        (False, {**ADAPTERS, "optimiser": "adafactor"}, 1e-5),
+        (True, {"method": "skillc+forward_distillation", "validate_every": 1}, 1e-5),
+        (True, {**ADAPTERS, "precision": "float32"}, 1e-5),
+        # How many rows a pass has decides how bfloat16 rounds.
+        (True, {**ADAPTERS, "precision": "bfloat16"}, 1e-4),
+    ],
+    ids=["minibatches", "adapters", "sharded", "sharded-adapters", "sharded-adapters-bfloat16"],
 )
-def test_two_processes_train_to_what_one_does(options: dict[str, Any], toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {
-        "steps": 2,
-        "kl_coef": 0.1,
-        "transcripts_every": 0,
-        "validate_every": 2,
-        **GRADED,
-        **options,
-    }
+def test_two_processes_train_to_what_one_does(
+    sharded: bool, changes: dict[str, Any], atol: float, toy_folder: Path, tmp_path: Path
+) -> None:
+    changes = {"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED, **changes}
     one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
-    done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path)
+    done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path, sharded=sharded)
     # One process speaks for both.
     assert done.stderr.count("step    1/2") == 1
     assert "Warning: The launcher" not in done.stderr
-    assert_same_run(one, tmp_path / "two")
+    if sharded and "lora_rank" not in changes:
+        # Before the run and after its first update, by each process.
+        tensors = len(list(make_model(40, layers=1).parameters()))
+        assert done.stderr.count(f"gathered {3 * tensors} tensors") == 2
+    assert_same_run(one, tmp_path / "two", atol=atol)
 
 
 LEAVING = """
@@ -109,15 +160,20 @@ def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_lost_process_ends_the_run_and_one_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"kl_coef": 0.1, "save_every": 1, "transcripts_every": 0, "steps": 4, **GRADED}
-    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
+    sharded: bool, toy_folder: Path, tmp_path: Path
+) -> None:
+    changes: dict[str, Any] = {"kl_coef": 0.1, "save_every": 1, "validate_every": 3, "transcripts_every": 0, **GRADED}
+    config = toy_config(toy_folder, steps=3, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     (tmp_path / "mark").write_text("0")
     two = config.with_(run=str(tmp_path / "two"))
-    train_with_two(two, tmp_path, env={"SKILLC_TEST_MARK": str(tmp_path / "mark")}, dies=True)
-    # As the launched command named it.
-    resumed = run(two.with_(env=f"tests.trainers.toys:{two.env}"))
-    assert resumed.finished
-    assert resumed.step == 4
+    mark = {"SKILLC_TEST_MARK": str(tmp_path / "mark")}
+    train_with_two(two, tmp_path, sharded=sharded, env=mark, dies=True)
+    if sharded:
+        assert "(step 2)" in train_with_two(two, tmp_path, sharded=True).stderr
+    else:
+        # As the launched command named it.
+        assert run(two.with_(env=f"tests.trainers.toys:{two.env}")).finished
     assert_same_run(whole, tmp_path / "two")

@@ -1,13 +1,12 @@
-"""Credit-assignment schemes, one small file each; a learner knows none of them.
+"""Credit-assignment schemes; a learner knows none of them.
 
-Each file holds a formula as a pure function and, as a :class:`Scheme`, the same formula with its options.
+A formula is a pure function and, as a :class:`Scheme`, the same formula with its options.
 """
 
 from __future__ import annotations
 
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme, Signals, Values, per_rollout
-from trainers.advantages.contrast import Contrast
-from trainers.advantages.csca import Csca, Streams, csca, relabelling_weights
+from trainers.advantages.csca import Contrast, Csca, Streams, csca, relabelling_weights
 from trainers.advantages.group_baselines import Grpo, grpo, raised_baseline, rloo
 from trainers.advantages.grouping import FloatArray, whiten
 from trainers.advantages.per_step import gae, gigpo

@@ -64,10 +64,7 @@ def _fields(kind: Any) -> tuple[tuple[str, Any, TypeAdapter[Any]], ...]:
     from pydantic import TypeAdapter
 
     hints = typing.get_type_hints(kind, include_extras=True)
-    names = [
-        name for name in getattr(kind, "__dataclass_fields__", {}) if get_origin(hints[name]) is not typing.ClassVar
-    ]
-    return tuple((name, hints[name], TypeAdapter(hints[name])) for name in names)
+    return tuple((spec.name, hints[spec.name], TypeAdapter(hints[spec.name])) for spec in fields(kind))
 
 
 def _error(name: str, value: Any, hint: Any, found: Mapping[str, Any]) -> Exception:

@@ -71,9 +71,6 @@ def end_together() -> None:
         distributed.destroy_process_group()
 
 
-_COUNT = re.compile(r"--(?:num[_-]processes|nproc[_-]per[_-]node)(?:=(\d+))?")
-
-
 def launch_warning(
     running: int, words: Sequence[str] | None = None, env: Mapping[str, str] | None = None
 ) -> str | None:
@@ -89,23 +86,21 @@ def launch_warning(
 
 def asked_processes(words: Sequence[str], env: Mapping[str, str]) -> int | None:
     """How many processes a launcher was asked for: by its words, else by what it left in the environment."""
-    for word, following in itertools.pairwise([*words, ""]):
-        found = _COUNT.fullmatch(word)
-        if found and (number := found[1] or following).isdecimal():
-            return int(number) * _nodes(words)
+    count = _number(words, "--(?:num[_-]processes|nproc[_-]per[_-]node)")
+    if count is not None:
+        # torchrun counts processes per machine, accelerate all.
+        per_machine = any(word.startswith("--nproc") for word in words)
+        return count * ((_number(words, "--nnodes") or 1) if per_machine else 1)
     world = env.get("WORLD_SIZE", "")
     return int(world) if world.isdecimal() else None
 
 
-def _nodes(words: Sequence[str]) -> int:
-    """Machines, for torchrun, which counts processes per machine; accelerate counts all."""
-    if not any(word.startswith("--nproc") for word in words):
-        return 1
+def _number(words: Sequence[str], option: str) -> int | None:
     for word, following in itertools.pairwise([*words, ""]):
-        name, _, value = word.partition("=")
-        if name == "--nnodes" and (value or following).isdecimal():
-            return int(value or following)
-    return 1
+        found = re.fullmatch(rf"{option}(?:=(\w+))?", word)
+        if found and (value := found[1] or following).isdecimal():
+            return int(value)
+    return None
 
 
 def launcher_words() -> list[str]:

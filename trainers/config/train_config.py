@@ -64,16 +64,12 @@ class TrainConfig(
         check_values(self)
         for name, value in g.settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)
-        if self.reference_sync_every and self.lora_rank:
-            raise ConfigError(
-                "reference_sync_every moves a reference of its own; with lora_rank the reference is the policy without "
-                "its adapters. Leave one of the two out."
-            )
-        if self.reference_model and self.lora_rank:
-            raise ConfigError(
-                "reference_model is a model of its own; with lora_rank the reference is the policy without its "
-                "adapters. Leave one of the two out."
-            )
+        for name in ("reference_sync_every", "reference_model"):
+            if getattr(self, name) and self.lora_rank:
+                raise ConfigError(
+                    f"{name} needs a reference of its own; with lora_rank the reference is the policy without its "
+                    "adapters. Leave one of the two out."
+                )
         if self.trained_layers != "all" and (self.lora_rank or not _UPPER.fullmatch(self.trained_layers)):
             raise ConfigError(
                 "trained_layers is all, or upper:N with N at least 1 and without lora_rank; got "

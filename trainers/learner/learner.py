@@ -59,7 +59,7 @@ class Learner:
         self._left_out: list[Played] = []
         self.counters = {"tokens_generated": 0, "env_steps": 0}
         self.shared = SharedRollouts(setup.rollouts, backend)
-        self.rows = RowAssembler(self.config, objective, setup.prompts, setup.pad_id)
+        self.rows = RowAssembler(setup, objective, backend)
         self._shared_memory = SharedMemory(self.method.recipe.memory, setup)
         self.memory = self._shared_memory.memory
         self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
@@ -111,7 +111,7 @@ class Learner:
             own, self._under_way = self.ahead.collect(), None
         else:
             own = self.shared.collect_own(tasks, n_plus, **self._play_options(n_plus, update, again))
-        scores = self.rows.scores(self.backend, own, names) if names else [{} for _ in own]
+        scores = self.rows.scores(own, names) if names else [{} for _ in own]
         # Groups go round the processes by their numbers, of which each drawing has as many as the first.
         first = again * config.tasks_per_step
         numbered = [replace(trajectory, group=trajectory.group + first) for trajectory in own]
@@ -168,7 +168,7 @@ class Learner:
         self, batch: RolloutBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
     ) -> list[list[MicroBatch]]:
         """The micro-batches of each of an update's optimiser steps, of this process's rows."""
-        return self.rows.optimiser_steps(self.backend, LocalBatch.of(batch, self.backend), advantages, extra, update)
+        return self.rows.optimiser_steps(batch, advantages, extra, update)
 
     def part_norms(self, batch: RolloutBatch, advantages: Advantages) -> dict[str, float] | None:
         """The gradient's norm if one part of the advantages were alone; None with several processes or a teacher."""
@@ -299,11 +299,11 @@ class Learner:
             self.ahead.resume(checkpoint, drawn, **self._play_options(drawn.n_plus, drawn.update))
 
     def _norm(self, loss: ClippedPolicyGradient, own: LocalBatch, advantages: Advantages) -> float:
-        rows = self.rows.rows(self.backend, own, advantages, range(len(own.numbers)))
+        rows = self.rows.rows(own, advantages, range(len(own.numbers)))
         exact = self.objective.exact_sampling
         return self.backend.gradient_norm(
             policy_value(loss, batch, self.backend.score(batch.tokens, {"logprobs"}), exact_sampling=exact)
-            for batch in self.rows.stack(self.backend, rows)
+            for batch in self.rows.stack(rows)
         )
 
     def _write(self, record: Record) -> None:

@@ -15,7 +15,7 @@ from trainers.engines.registry import engine_spec
 from trainers.learner.setup import Backend
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher
 from trainers.losses.base import Head
-from trainers.losses.distribution_distillation import ForwardDistillation
+from trainers.losses.distillation import ForwardDistillation
 from trainers.recipes.parts.curriculum import Internalization
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.batches import MicroBatch, TrainingRow, collate_tokens, padding_row

@@ -14,7 +14,7 @@ from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Returns, Trajectory
 from trainers.config import TrainConfig
 from trainers.losses import ClippedPolicyGradient
-from trainers.losses.value import EntropyBonus
+from trainers.losses.policy_gradient import EntropyBonus
 from trainers.memory import FixedLibrary
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import TaskSplit, sample_tasks

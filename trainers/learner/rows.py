@@ -9,12 +9,11 @@ import numpy as np
 import torch
 
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
-from trainers.base import TokenRow, Trajectory
-from trainers.config import TrainConfig
+from trainers.base import Trajectory
 from trainers.engines.random import Purpose, derive_seed
 from trainers.learner.objective import Objective
-from trainers.learner.setup import Backend
-from trainers.losses.base import Loss, Weights
+from trainers.learner.setup import Backend, Setup
+from trainers.losses.base import Weights
 from trainers.rollout.batches import (
     MicroBatch,
     TrainingRow,
@@ -25,7 +24,6 @@ from trainers.rollout.batches import (
     shared_passes,
     split_minibatches,
 )
-from trainers.rollout.rows import Prompts
 
 _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "reference"}
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""
@@ -55,37 +53,38 @@ class LocalBatch:
 
 
 class RowAssembler:
-    """Makes training rows, by what the objective's losses need, and stacks them; ``prompts`` renders the teachers'."""
+    """Makes training rows, by what the objective's losses need, and stacks them."""
 
-    def __init__(self, config: TrainConfig, objective: Objective, prompts: Prompts, pad_id: int) -> None:
-        self.config, self.objective, self.prompts, self.pad_id = config, objective, prompts, pad_id
+    def __init__(self, setup: Setup, objective: Objective, backend: Backend) -> None:
+        self.config, self.prompts, self.pad_id = setup.config, setup.prompts, setup.pad_id
+        self.objective, self.backend = objective, backend
 
     def optimiser_steps(
-        self, backend: Backend, own: LocalBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
+        self, batch: RolloutBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
     ) -> list[list[MicroBatch]]:
-        """The micro-batches of each optimiser step, with the figures that the losses compare with.
+        """This process's micro-batches of each optimiser step, with the figures that the losses compare with.
 
         ``advantages`` are of all processes' trajectories, ``extra`` the rows of the recipe's row makers; ``update``
         seeds the order of its rollouts.
         """
-        made = []
+        own, made = LocalBatch.of(batch, self.backend), []
         place_of = {number: place for place, number in enumerate(own.numbers)}
-        everyone, seed = len(own.batch.trajectories), derive_seed(self.config.seed, Purpose.ORDER, update)
+        everyone, seed = len(batch.trajectories), derive_seed(self.config.seed, Purpose.ORDER, update)
         # Split over all processes' rollouts, so that the steps do not depend on how many processes there are.
         for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
-            rows = self.rows(backend, own, advantages, part)
+            rows = self.rows(own, advantages, part)
             # Rows that no rollout has brought belong to the first step.
             here = {*part, *([] if step else [-1])}
             rows += [self._masked(row, own) for row in extra if row.trajectory in here]
-            made.append(self.stack(backend, rows, advantages.targets))
-        return [[self._with_figures(backend, batch) for batch in step] for step in made]
+            made.append(self.stack(rows, advantages.targets))
+        return [[self._with_figures(each) for each in step] for step in made]
 
-    def rows(self, backend: Backend, own: LocalBatch, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
+    def rows(self, own: LocalBatch, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
         """The rows of some of this process's rollouts, weighed over all processes."""
         trajectories = own.trajectories
-        counts = torch.tensor([len(part), sum(trajectories[i].model_tokens for i in part)], device=backend.device)
-        total, tokens = (int(count) for count in backend.all_reduce_sum(counts))
+        counts = torch.tensor([len(part), sum(trajectories[i].model_tokens for i in part)], device=self.backend.device)
+        total, tokens = (int(count) for count in self.backend.all_reduce_sum(counts))
         by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
         acting = {i: {name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers}
         return make_training_rows(
@@ -100,24 +99,22 @@ class RowAssembler:
             targets={name: own.share(values) for name, values in advantages.targets.items()},
         )
 
-    def stack(self, backend: Backend, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
+    def stack(self, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
         """A step's rows as micro-batches with teachers and ``targets``; rows without gradient are left out."""
         acting = [self._with_teachers(row) for row in rows if not self.objective.has_no_gradient(row)]
         names = [loss.name for loss in self.objective.losses]
-        return [collate(rows, self.pad_id, backend.device, names, targets) for rows in self._passes(acting)]
+        return [collate(rows, self.pad_id, self.backend.device, names, targets) for rows in self._passes(acting)]
 
-    def scores(
-        self, backend: Backend, trajectories: Sequence[Trajectory], wants: Collection[str]
-    ) -> list[dict[str, FloatArray]]:
+    def scores(self, trajectories: Sequence[Trajectory], wants: Collection[str]) -> list[dict[str, FloatArray]]:
         """Figures (``logprobs``, ``ref_logprobs``, or heads by name) of every own token of trajectories, in order."""
         everyone = range(len(trajectories))
         rows = make_training_rows(trajectories, [0.0] * len(everyone), everyone, "token", total=1, tokens=1)
         found: dict[tuple[int, str], FloatArray] = {}
         for part in self._passes(rows):
-            batch = collate(part, self.pad_id, backend.device)
+            batch = collate(part, self.pad_id, self.backend.device)
             for name in sorted(wants):
                 weights: Weights = "reference" if name == "ref_logprobs" else "policy"
-                scored = _scored(backend, batch, name.removeprefix("ref_"), weights).double().cpu().numpy()
+                scored = self._scored(batch, name.removeprefix("ref_"), weights).double().cpu().numpy()
                 every = zip(part, scored, (batch.tokens.mask > 0).cpu().numpy(), strict=True)
                 found |= {(id(row.row), name): values[own] for row, values, own in every}
         return [
@@ -143,26 +140,21 @@ class RowAssembler:
         return {name: value if name in critics else 0.0 for name, value in weights.items()}
 
     def _with_teachers(self, row: TrainingRow) -> TrainingRow:
-        missing = [
-            loss
-            for loss in self.objective.losses
-            if loss.teacher is not None and row.weights.get(loss.name) and loss.name not in row.teachers
-        ]
-        return replace(row, teachers={**row.teachers, **{loss.name: self._taught(row, loss) for loss in missing}})
+        teachers = dict(row.teachers)
+        for loss in self.objective.losses:
+            if loss.teacher is not None and row.weights.get(loss.name) and loss.name not in teachers:
+                text = self.prompts.skill_text(row.task_type) if loss.teacher.prompt == "with_skill" else ""
+                teachers[loss.name] = self.prompts.with_skill_text(row.row, text)
+        return replace(row, teachers=teachers)
 
-    def _taught(self, row: TrainingRow, loss: Loss) -> TokenRow:
-        with_skill = loss.teacher is not None and loss.teacher.prompt == "with_skill"
-        return self.prompts.with_skill_text(row.row, self.prompts.skill_text(row.task_type) if with_skill else "")
-
-    def _with_figures(self, backend: Backend, batch: MicroBatch) -> MicroBatch:
+    def _with_figures(self, batch: MicroBatch) -> MicroBatch:
         figures = dict(batch.figures)
         for name, weights in _BEFORE.items():
             # In the first optimiser step of an update the old weights are the present ones.
             if name in self.objective.inputs and (name != "old_logprobs" or self.config.num_minibatches > 1):
-                figures[name] = _scored(backend, batch, "logprobs", weights)
+                figures[name] = self._scored(batch, "logprobs", weights)
         return replace(batch, figures=figures)
 
-
-def _scored(backend: Backend, batch: MicroBatch, figure: str, weights: Weights) -> torch.Tensor:
-    with torch.no_grad():
-        return backend.score(batch.tokens, {figure}, weights)[figure]
+    @torch.no_grad()
+    def _scored(self, batch: MicroBatch, figure: str, weights: Weights) -> torch.Tensor:
+        return self.backend.score(batch.tokens, {figure}, weights)[figure]

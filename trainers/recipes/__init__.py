@@ -1,4 +1,4 @@
-"""Methods by name, one small file each, composed of parts."""
+"""Methods by name, composed of parts."""
 
 from __future__ import annotations
 

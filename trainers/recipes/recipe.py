@@ -12,10 +12,8 @@ from trainers.advantages.csca import Csca
 from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Utilisation
 from trainers.base import Registry, current_names, flat_options, option_names, override
 from trainers.losses.base import Loss
-from trainers.losses.distribution_distillation import ForwardDistillation
-from trainers.losses.policy_gradient import ClippedPolicyGradient
-from trainers.losses.self_distillation import Relabelling
-from trainers.losses.value import EntropyBonus
+from trainers.losses.distillation import ForwardDistillation, Relabelling
+from trainers.losses.policy_gradient import ClippedPolicyGradient, EntropyBonus
 from trainers.memory import D2SkillMemory, DistractedLibrary, FixedLibrary, GuidedLibrary, Memory, RetroAgentMemory
 from trainers.recipes.parts.allocation import Allocation, Always, ByDifficulty, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum

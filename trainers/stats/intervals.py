@@ -27,7 +27,6 @@ class Interval:
     high: float
 
     def __iter__(self) -> Iterator[float]:
-        """Both ends, the lower first."""
         return iter((self.low, self.high))
 
     def to_json(self) -> list[float]:

@@ -1,7 +1,8 @@
-"""Sharded weights: two processes under FSDP2 train to what one does, and what a launcher must not be asked for."""
+"""Sharded weights: what a launcher must not be asked for, and whole copies that generate."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,65 +16,10 @@ from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
-from tests.trainers.launched import assert_same_run, train_with_two
-from tests.trainers.toys import GRADED, toy_config
-from trainers.backends.trl.sharding import WholeCopy, check_sharding, sharded_by_layers
+from tests.trainers.toys import toy_config
+from trainers.backends.trl.arguments import check_sharding, sharded_by_layers
+from trainers.backends.trl.weights import WholeCopy
 from trainers.engines.registry import TrainerModel, engine_spec
-from trainers.training import run
-
-FSDP2 = {
-    "ACCELERATE_USE_FSDP": "true",
-    "FSDP_VERSION": "2",
-    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
-    "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
-    "FSDP_RESHARD_AFTER_FORWARD": "true",
-}
-
-
-@pytest.mark.slow
-def test_two_processes_under_fsdp2_train_to_what_one_does(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {
-        **{"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 1},
-        "method": "skillc+forward_distillation",
-        **GRADED,
-    }
-    one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
-    two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
-    done = train_with_two(two, tmp_path, entry="tests.trainers.fsdp_on_processor", env=FSDP2)
-    # Before the run and after its first update, by each process.
-    tensors = len(list(make_model(40, layers=1).parameters()))
-    assert done.stderr.count(f"gathered {3 * tensors} tensors") == 2
-    assert_same_run(one, tmp_path / "two")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("precision", "atol"), [("float32", 1e-5), ("bfloat16", 1e-4)])
-def test_adapters_under_fsdp2_train_to_what_one_process_does(
-    toy_folder: Path, tmp_path: Path, precision: str, atol: float
-) -> None:
-    changes: dict[str, Any] = {"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED}
-    changes |= {"lora_rank": 2, "gradient_checkpointing": True, "precision": precision}
-    one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
-    two = toy_config(toy_folder, run=str(tmp_path / "two"), **changes)
-    train_with_two(two, tmp_path, entry="tests.trainers.fsdp_on_processor", env=FSDP2)
-    # How many rows a pass has decides how bfloat16 rounds.
-    assert_same_run(one, tmp_path / "two", atol=atol)
-
-
-@pytest.mark.slow
-def test_a_sharded_run_that_lost_a_process_goes_on(toy_folder: Path, tmp_path: Path) -> None:
-    changes: dict[str, Any] = {"steps": 3, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 3, "save_every": 1}
-    changes |= GRADED
-    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
-    one = run(config.with_(run=str(tmp_path / "one")))
-    (tmp_path / "mark").write_text("0")
-    two = config.with_(run=str(tmp_path / "two"))
-    sharded: dict[str, Any] = {"entry": "tests.trainers.fsdp_on_processor", "env": FSDP2}
-    mark = {"SKILLC_TEST_MARK": str(tmp_path / "mark")}
-    train_with_two(two, tmp_path, **{**sharded, "env": {**FSDP2, **mark}}, dies=True)
-    again = train_with_two(two, tmp_path, **sharded)
-    assert "(step 2)" in again.stderr
-    assert_same_run(one, tmp_path / "two")
 
 
 def accelerator(**changes: Any) -> Any:
@@ -86,35 +32,25 @@ ALONE = SimpleNamespace(state=SimpleNamespace())
 
 
 @pytest.mark.parametrize(
-    ("asked", "heads", "moves", "says"),
+    ("asked", "given", "moves", "says"),
     [
         (accelerator(fsdp_version=1), {}, False, "--fsdp_version 2"),
         (accelerator(state_dict_type="SHARDED_STATE_DICT"), {}, False, "--fsdp_state_dict_type FULL_STATE_DICT"),
         (accelerator(cpu_ram_efficient_loading=True), {}, False, "--fsdp_cpu_ram_efficient_loading false"),
-        (accelerator(), {"values": None}, False, r"heads of its own \(values\)"),
-        (ZERO3, {"values": None}, False, "heads of its own"),
+        (accelerator(), {"heads": ["values"]}, False, r"heads of its own \(values\)"),
+        (ZERO3, {"heads": ["values"]}, False, "heads of its own"),
         (accelerator(), {}, True, "reference_sync_every"),
         (ZERO3, {}, True, "reference_sync_every"),
+        # A teacher that averages needs whole weights.
+        (ZERO3, {"average_decay": 0.99}, False, "shard with FSDP2"),
+        (accelerator(), {"average_decay": 0.99}, False, ""),
+        (ALONE, {"heads": ["values"], "average_decay": 0.99}, True, ""),
     ],
 )
-def test_what_would_fail_later_is_refused_at_once(asked: Any, heads: Any, moves: bool, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        check_sharding(asked, objective(heads), moving_reference=moves)
-
-
-def objective(heads: Any, average_decay: float | None = None) -> Any:
-    return SimpleNamespace(heads=heads, average_decay=average_decay)
-
-
-def test_a_teacher_that_averages_needs_whole_weights() -> None:
-    with pytest.raises(ConfigError, match="shard with FSDP2"):
-        check_sharding(ZERO3, objective({}, 0.99))
-    check_sharding(accelerator(), objective({}, 0.99))
-
-
-def test_what_can_run_is_let_pass() -> None:
-    check_sharding(accelerator(), objective({}))
-    check_sharding(ALONE, objective({"values": None}, 0.99), moving_reference=True)
+def test_what_would_fail_later_is_refused_at_once(asked: Any, given: dict[str, Any], moves: bool, says: str) -> None:
+    objective: Any = SimpleNamespace(**{"heads": (), "average_decay": None, **given})
+    with pytest.raises(ConfigError, match=says) if says else nullcontext():
+        check_sharding(asked, objective, moving_reference=moves)
 
 
 def test_a_reference_is_sharded_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from trl.generation import vllm_generation
 from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.conftest import make_model
 from tests.trainers.toys import GRADED, next_batches, start_learner, toy_config
-from trainers.backends.trl.arguments import check_vllm, in_words, sleep, started_with, wake_up
+from trainers.backends.trl.arguments import check_vllm, sleep, started_with, wake_up
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.trainer import SkillTrainer
 from trainers.config import TrainConfig
@@ -345,23 +345,18 @@ def test_vllm_takes_as_many_sequences_as_episodes_are_played(monkeypatch: pytest
     assert made == {"model": "m", "max_num_seqs": 64, "dtype": "bfloat16", "enable_prefix_caching": False}
     assert effective == made
     assert vllm_generation.LLM is plain
-    assert "max_num_seqs=64" in in_words(effective)
 
 
-def test_an_engines_own_options_have_the_last_word() -> None:
-    config = TrainConfig(model="m", engine="vllm", engine_options={"max_num_seqs": 7, "seed": 1})
-    options = engine_spec("vllm").llm_options(config)
-    assert (options["max_num_seqs"], options["seed"]) == (7, 1)
+def test_what_vllm_is_started_with_follows_from_the_settings() -> None:
+    config, spec = TrainConfig(model="some/model", engine="vllm", max_parallel=64), engine_spec("vllm")
+    options = spec.llm_options(config.with_(engine_options={"max_num_seqs": 7, "seed": 1}))
+    assert (options["max_num_seqs"], options["seed"]) == (7, 1), "an engine's own options have the last word"
     assert engine_spec("transformers").llm_options(config) == {}
-    revised = engine_spec("vllm").llm_options(TrainConfig(model="some/model", engine="vllm", revision="v1"))
+    revised = spec.llm_options(config.with_(revision="v1"))
     assert (revised["revision"], revised["tokenizer_revision"]) == ("v1", "v1")
-
-
-def test_processes_that_share_a_vllm_bring_as_many_episodes_each() -> None:
-    config = TrainConfig(model="m", engine="vllm", max_parallel=64, vllm_tensor_parallel=2, vllm_sleep=True)
-    spec = engine_spec("vllm")
-    assert spec.llm_options(config)["max_num_seqs"] == 128
-    asked = spec.backend_arguments(config)
+    shared = config.with_(vllm_tensor_parallel=2, vllm_sleep=True)
+    assert spec.llm_options(shared)["max_num_seqs"] == 128, "processes that share one bring as many episodes each"
+    asked = spec.backend_arguments(shared)
     assert (asked["vllm_tensor_parallel_size"], asked["vllm_enable_sleep_mode"]) == (2, True)
 
 
@@ -384,21 +379,21 @@ class FakeGeneration:
         self._llm_weights_sleeping = False
 
 
-def test_vllm_sleeps_during_updates_and_wakes_with_the_new_weights() -> None:
-    generation = FakeGeneration("colocate", sleeps=True)
+@pytest.mark.parametrize(
+    ("mode", "may", "calls"),
+    [
+        ("colocate", True, ["weights sent", ["kv_cache"], 2]),
+        ("colocate", False, ["weights sent"]),
+        ("server", True, ["weights sent"]),
+    ],
+)
+def test_a_vllm_that_may_sleeps_during_updates_and_wakes_with_the_new_weights(mode: str, may: bool, calls: Any) -> None:
+    generation = FakeGeneration(mode, sleeps=may)
     assert not sleep(generation)
     wake_up(generation)
-    assert sleep(generation)
+    assert sleep(generation) == (may and mode == "colocate")
     assert not sleep(generation)
-    assert generation.calls == ["weights sent", ["kv_cache"], 2]
-
-
-@pytest.mark.parametrize(("mode", "sleeps"), [("colocate", False), ("server", True)])
-def test_a_vllm_that_shall_not_sleep_never_does(mode: str, sleeps: bool) -> None:
-    generation = FakeGeneration(mode, sleeps=sleeps)
-    wake_up(generation)
-    assert not sleep(generation)
-    assert generation.calls == ["weights sent"]
+    assert generation.calls == calls
 
 
 @pytest.mark.parametrize(

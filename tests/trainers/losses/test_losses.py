@@ -28,10 +28,8 @@ from trainers.losses import (
     sdar,
     skill_sd,
 )
-from trainers.losses.distribution_distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation
-from trainers.losses.policy_gradient import HindsightPolicyGradient, TeacherSizedPolicyGradient
-from trainers.losses.self_distillation import Relabelling
-from trainers.losses.value import EntropyBonus, Value
+from trainers.losses.distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation, Relabelling
+from trainers.losses.policy_gradient import EntropyBonus, HindsightPolicyGradient, TeacherSizedPolicyGradient, Value
 from trainers.recipes import get_recipe
 
 LOGPROB = st.floats(-12, -1e-4)
@@ -122,16 +120,6 @@ def test_skill_sds_gradient_estimates_the_reverse_divergence():
     expected = torch.autograd.grad((student.exp() * (student - teacher)).sum(), logits, retain_graph=True)[0]
     estimate = (student.exp().detach() * skill_sd(student, teacher, student.detach())).sum()
     torch.testing.assert_close(torch.autograd.grad(estimate, logits)[0], expected, atol=1e-9, rtol=0)
-
-
-def test_forward_divergence_still_pulls_where_the_student_never_goes():
-    student = torch.tensor([20.0, 0.0], dtype=torch.float64, requires_grad=True)
-    teacher = torch.tensor([0.0, 20.0], dtype=torch.float64)
-    forward = torch.autograd.grad(generalised_jsd(student, teacher, 0.0), student)[0]
-    torch.testing.assert_close(forward, student.detach().softmax(-1) - teacher.softmax(-1))
-    reverse = torch.autograd.grad(generalised_jsd(student, teacher, 1.0), student)[0]
-    assert forward.abs().max() > 0.9
-    assert reverse.abs().max() < 1e-6
 
 
 @given(PAIRS, st.sampled_from([-1.5, 0.0, 0.4]), st.floats(0, 1))
@@ -296,12 +284,6 @@ def test_skill05_pulls_at_a_student_who_never_takes_the_teachers_step():
     assert student.grad[0, 2] > 1e-3
 
 
-@pytest.mark.parametrize("wrong", [{"mixture": 2}, {"mixture": -0.1}, {"top_k": 0}])
-def test_a_comparison_of_nothing_or_beyond_the_mixture_is_refused_by_its_own_name(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        get_recipe("opsd_jsd", **wrong)
-
-
 def test_forward_distillation_acts_as_far_as_the_gate_is_open():
     gate = np.array([0.5, 0.9, 0.9, 0.2])
     signals = Signals(gate, np.zeros(4), np.zeros(4))
@@ -322,12 +304,6 @@ def test_rlsds_teacher_goes_and_opids_speaks_where_all_returns_are_equal():
 def test_a_teacher_who_reads_what_the_student_reads_adds_nothing_in_a_later_minibatch(loss):
     later = inputs(teacher_logprobs=inputs().logprobs.detach(), old_logprobs=OLD)
     torch.testing.assert_close(loss(later).values, ClippedPolicyGradient()(later).values)
-
-
-@pytest.mark.parametrize("wrong", [{"mixing_steps": 0}, {"start": 1.5}, {"width": -0.1}])
-def test_a_schedule_that_rlsd_could_not_follow_is_refused_before_it_plays(wrong):
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        get_recipe("rlsd", **wrong)
 
 
 def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():

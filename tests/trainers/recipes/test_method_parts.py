@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from skill_library import load_library
 from skillc_gym.curricula.skills import InternalizationCurriculum
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import Advantages, RolloutBatch, Signals
 from trainers.allocation import (
@@ -26,10 +27,8 @@ from trainers.allocation import (
     value_allocation,
 )
 from trainers.base import TokenRow
-from trainers.memory import DistractedLibrary
 from trainers.recipes import get_recipe
-from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByValue
+from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.batches import TrainingRow, make_training_rows
 from trainers.stats import wilson
@@ -45,12 +44,6 @@ def test_allocation_follows_its_definition(p1, p0, group, kappa):
     if s1 + s0 > 1e-9:
         wanted = min(max(group * kappa * s1 / (kappa * s1 + s0), 1), group - 1)
         assert abs(got - wanted) <= 0.5 + 1e-9
-
-
-def test_rollouts_go_where_the_outcome_varies():
-    assert signal_allocation(0.95, 0.5, 8) == 2
-    assert signal_allocation(0.5, 0.0, 8) == 7
-    assert signal_allocation(1.0, 0.5, 8) == 1
     assert signal_allocation(1.0, 0.0, 8) == 4
 
 
@@ -110,51 +103,34 @@ def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, 
     return batch_of([*with_, *[episode(won=i < won_without) for i in range(tries_without)]])
 
 
-def test_rollouts_go_to_the_branch_whose_outcome_varies():
-    allocator = BySignal().start(CURRICULUM)
-    assert allocator.n_plus("heat", 8) == 4
-    for _ in range(10):
-        allocator.observe(mixed(8, 8, 4, 8))
-    assert allocator.n_plus("heat", 8) <= 2
-    again = BySignal().start(CURRICULUM)
-    again.load_state_dict(allocator.state_dict())
-    assert again.state_dict() == allocator.state_dict()
-
-
-def test_the_skill_is_shown_where_it_is_needed_and_probed_first():
-    allocator = ByNeed().start(CURRICULUM)
-    assert allocator.n_plus("heat", 8) == 1
-    for _ in range(12):
-        allocator.observe(mixed(4, 4, 0, 12))
-    assert allocator.n_plus("heat", 8) == 4
-    for _ in range(12):
-        allocator.observe(mixed(0, 0, 6, 8))
-    assert allocator.n_plus("heat", 8) == 0
-
-
-def test_fewer_see_the_skill_as_its_value_fades():
-    allocator = ByValue().start(CURRICULUM)
+@pytest.mark.parametrize(
+    ("allocation", "first", "played", "then"),
+    [
+        # The branch whose outcome varies gets the rollouts.
+        (BySignal(), 4, [(10, mixed(8, 8, 4, 8))], [2]),
+        # One to probe; half where the skill is needed; none where it is not.
+        (ByNeed(), 1, [(12, mixed(4, 4, 0, 12)), (12, mixed(0, 0, 6, 8))], [4, 0]),
+        # Fewer as its value fades.
+        (ByValue(), 3, [(10, mixed(6, 7, 0, 1)), (40, mixed(4, 4, 4, 5))], [6, 3]),
+        # Half until the gap has closed.
+        (ByContrast(), 4, [(12, mixed(3, 4, 0, 4)), (30, mixed(3, 4, 3, 4))], [4, 1]),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_who_sees_the_skill_follows_from_the_rollouts_and_goes_on_after_a_restart(
+    allocation: ByTrials, first: int, played: list[tuple[int, RolloutBatch]], then: list[int]
+) -> None:
+    allocator = allocation.start(CURRICULUM)
+    found = [allocator.n_plus("heat", 8)]
     assert allocator.n_plus("heat", 1) == 0
-    for _ in range(10):
-        allocator.observe(mixed(6, 7, 0, 1))
-    assert allocator.n_plus("heat", 8) == 6
-    for _ in range(40):
-        allocator.observe(mixed(4, 4, 4, 5))
-    assert allocator.n_plus("heat", 8) == 3
-
-
-def test_half_of_a_group_sees_the_skill_until_the_gap_has_closed():
-    allocator = ByContrast().start(CURRICULUM)
-    assert allocator.n_plus("heat", 8) == 4
-    for _ in range(12):
-        allocator.observe(mixed(3, 4, 0, 4))
-    assert allocator.n_plus("heat", 8) == 4
-    again = ByContrast().start(CURRICULUM)
-    again.load_state_dict(allocator.state_dict())
-    for each in (allocator, again):
-        for _ in range(30):
-            each.observe(mixed(3, 4, 3, 4))
-        assert each.n_plus("heat", 8) == 1
+    for times, batch in played:
+        for _ in range(times):
+            allocator.observe(batch)
+        again = allocation.start(CURRICULUM)
+        again.load_state_dict(json.loads(json.dumps(allocator.state_dict())))
+        allocator = again
+        found.append(allocator.n_plus("heat", 8))
+    assert found == [first, *then]
 
 
 def test_conditions_are_never_compared_in_contrastive_relabelling():
@@ -305,23 +281,6 @@ def test_thoughts_that_quote_the_skill_are_kept_masked_or_dropped(
     assert sum(made.row.reply_lengths) == made.row.model_tokens == len(made.row.own_logprobs) == len(made.advantages)
 
 
-@pytest.mark.parametrize(("name", "shown"), [("raft", 0), ("context_distillation", 8), ("guarded_imitation", 8)])
-def test_imitation_alone_with_the_skill_for_all_or_for_none(name: str, shown: int):
-    method = Method(get_recipe(name), ["heat", "cool"], total_steps=20)
-    for step in (0, 8, 16):
-        method.validate({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
-        assert method.n_plus("heat", 8) == shown
-
-
-def test_a_static_withdrawal_shows_all_and_then_none():
-    method = Method(get_recipe("static_withdrawal"), ["heat", "cool"], total_steps=20)
-    shown = []
-    for step in (0, 8, 10, 16):
-        method.validate({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
-        shown.append(method.n_plus("heat", 8))
-    assert shown == [8, 8, 0, 0]
-
-
 def test_hindsight_teaches_with_what_won():
     heat = ["go to fridge 1", "heat egg 1 with microwave 1"]
     batch = batch_of([episode(won=True, actions=heat), episode(won=False), episode("other", won=False, kind="cool")])
@@ -340,95 +299,3 @@ def test_won_guided_episodes_are_put_behind_the_usual_prompt():
     (row,) = GuidedRows()(view(batch, library=library))
     own = next(skill for skill in library.skills if skill.name == "heat")
     assert (taught(row, "guided_distillation"), row.row.prompt_ids) == ("all of it", [len(own.text)])
-
-
-def test_additions_combine_with_any_recipe():
-    recipe = get_recipe("grpo+relabelling+allocation", alpha=0.5, kappa=2.0)
-    assert [loss.name for loss in recipe.losses] == ["policy", "relabelling"]
-    assert recipe.name == "grpo+relabelling+allocation"
-    assert recipe.allocation == BySignal(kappa=2.0)
-    with pytest.raises(UnknownNameError, match="relabelling"):
-        get_recipe("grpo+relabeling")
-    with pytest.raises(ConfigError, match="named once"):
-        get_recipe("skillc+relabelling+relabelling")
-
-
-def test_distraction_takes_no_memorys_place_and_wants_skills_that_are_shown():
-    recipe = get_recipe("guarded_imitation+distraction", distracted_share=0.5)
-    assert recipe.memory == DistractedLibrary(distracted_share=0.5)
-    assert recipe.options["group_by"] == "text"
-    assert "group_by" not in get_recipe("context_distillation+distraction").overrides
-    with pytest.raises(ConfigError, match=r"d2skill\+distraction: the addition distraction would take the place"):
-        get_recipe("d2skill+distraction")
-    with pytest.raises(ConfigError, match="would never be shown"):
-        get_recipe("grpo+distraction")
-
-
-@pytest.mark.parametrize(
-    "name", ["skill_grpo", "guarded_imitation", "context_distillation", "skill0", "static_withdrawal"]
-)
-def test_distraction_goes_where_all_may_see_the_skill(name):
-    assert get_recipe(f"{name}+distraction").advantage.group_by == "text"
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *(
-            (f"{name}+distraction", {})
-            for name in ("half_skill_grpo", "contrastive_relabelling", "skillc", "no_pairing")
-        ),
-        ("grpo+need+distraction", {}),
-        ("skill_grpo+distraction+baseline", {}),
-        ("skill_grpo+baseline+distraction", {}),
-        ("skill_grpo+distraction", {"group_by": "task"}),
-        ("skill_grpo+distraction", {"advantage": "rloo"}),
-        ("skill_grpo+distraction", {"allocation": "half"}),
-    ],
-)
-def test_distraction_is_refused_where_it_would_count_as_the_skill(name, options):
-    with pytest.raises(ConfigError, match=r"distraction needs .*add it to skill_grpo, guarded_imitation"):
-        get_recipe(name, **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("skill_grpo", {"allocation": "difficulty"}), ("skill_grpo", {"advantage": "utilisation"}),
-     ("skillrl", {"allocation": "difficulty"})],
-)  # fmt: skip
-def test_parts_that_read_which_skills_were_chosen_want_the_memory_that_chooses(name, options):
-    with pytest.raises(ConfigError, match="take method=skill05"):
-        get_recipe(name, **options)
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("grpo", {"eps": -1.0}),
-        ("skillrl", {"show": -1}),
-        ("skillrl", {"bank_capacity": -1}),
-        ("skillrl", {"review_every": 0}),
-        ("grpo+need", {"memory": 1.0}),
-        ("skill_grpo+value", {"prior": 0.0}),
-        ("contrastive_relabelling", {"most": 1.5}),
-        ("grpo+baseline", {"raise_by": 2.0}),
-        ("skill05", {"guided_share": 1.5}),
-    ],
-)
-def test_an_option_out_of_its_range_is_refused(name, options):
-    with pytest.raises(ConfigError, match=f"{next(iter(options))} must be"):
-        get_recipe(name, **options)
-
-
-@pytest.mark.parametrize("name", ["grpo", "skill_grpo", "skill0", "ppo"])
-def test_relabelling_is_refused_where_no_task_is_played_in_both_conditions(name):
-    with pytest.raises(ConfigError, match=rf"{name}\+relabelling: relabelled_rows would never make a row"):
-        get_recipe(f"{name}+relabelling")
-    assert get_recipe(f"{name}+relabelling+need") == replace(
-        get_recipe(f"{name}+need+relabelling"), name=f"{name}+relabelling+need"
-    )
-
-
-def test_relabelling_is_refused_when_the_allocation_is_taken_away():
-    with pytest.raises(ConfigError, match="allocation='never'"):
-        get_recipe("contrastive_relabelling", allocation="never")

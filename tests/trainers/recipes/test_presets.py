@@ -16,49 +16,36 @@ from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.planning import load_setup, setup_names
 from trainers.advantages import Grpo
 from trainers.config import RECOMMENDED, TrainConfig
+from trainers.memory import DistractedLibrary
 from trainers.recipes import Recipe, get_recipe, recipe_in, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import Half, Never
+from trainers.recipes.parts.allocation import BySignal, Half
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ("README.md", "docs/ten-minutes.md", "docs/training.md")
 
 
-def test_the_ten_methods_exist_under_their_names() -> None:
-    ablations = {"no_pairing", "mixed_norm", "fixed_gate", "no_pruning", "fixed_rho", "high_init"}
-    assert set(recipe_names()) >= {"grpo", "skill_grpo", "skill0", "skillc"} | ablations
+def test_recipes_and_their_options_are_named_and_can_be_written_down() -> None:
+    assert set(recipe_names()) >= {"grpo", "skill_grpo", "skill0", "skillc"}
     for name in recipe_names():
         recipe = get_recipe(name)
         assert (recipe.name, recipe.summary[-1], recipe.options["allocation"]) == (name, ".", recipe.allocation.name)
         assert json.loads(json.dumps(recipe.options)) == recipe.options
 
 
-@pytest.mark.parametrize(
-    ("name", "difference"),
-    [
-        ("no_pairing", {"allocation": "drawn"}),
-        ("mixed_norm", {"branch": "mixed"}),
-        ("fixed_gate", {"gate": 0.5}),
-        ("no_pruning", {"retire_by": []}),
-        ("fixed_rho", {"rho": 0.5}),
-        ("high_init", {"initial_gap": 0.3}),
-    ],
-)
-def test_each_ablation_changes_one_thing(name: str, difference: dict[str, object]) -> None:
-    letter, ablated = get_recipe("skillc").options, get_recipe(name).options
-    assert {k: v for k, v in ablated.items() if v != letter[k]} == difference
-
-
-def test_skillc_is_the_letter() -> None:
-    options = get_recipe("skillc").options
-    assert {k: options[k] for k in ("omega", "scope", "correction_mask", "key", "temperature", "rho_min")} == {
-        "omega": 0.4,
-        "scope": "batch",
-        "correction_mask": "all",
-        "key": "type",
-        "temperature": 0.1,
-        "rho_min": 0.1,
-    }
+def test_skillc_is_the_letter_and_each_ablation_changes_one_thing() -> None:
+    letter = get_recipe("skillc").options
+    names = ("omega", "scope", "correction_mask", "key", "temperature", "rho_min")
+    assert [letter[name] for name in names] == [0.4, "batch", "all", "type", 0.1, 0.1]
+    for name, difference in {
+        "no_pairing": {"allocation": "drawn"},
+        "mixed_norm": {"branch": "mixed"},
+        "fixed_gate": {"gate": 0.5},
+        "no_pruning": {"retire_by": []},
+        "fixed_rho": {"rho": 0.5},
+        "high_init": {"initial_gap": 0.3},
+    }.items():
+        assert {k: v for k, v in get_recipe(name).options.items() if v != letter[k]} == difference
 
 
 def test_one_constant_names_the_method_that_is_trained_where_none_is_named() -> None:
@@ -88,6 +75,8 @@ def test_mistakes_are_named_with_the_nearest_name() -> None:
         get_recipe("skillc", correction_mask="succes")
     with pytest.raises(UnknownNameError, match="csca"):
         get_recipe("skillc", advantage="cska")
+    with pytest.raises(UnknownNameError, match="relabelling"):
+        get_recipe("grpo+relabeling")
     with pytest.raises(ConfigError, match="temperature"):
         get_recipe("skillc", temperature=0)
     with pytest.raises(ConfigError, match="omega"):
@@ -105,18 +94,20 @@ def test_skillc_never_prunes_the_shops_one_skill_unless_asked() -> None:
     assert recipe_in("alfworld", "skillc", {}) == get_recipe("skillc")
 
 
-def test_skill0s_budget_acts_in_the_shop_too() -> None:
-    curriculum = recipe_in("webshop", "skill0", {}).curriculum.start(("shopping",), total_steps=30)
-    curriculum.update({"shopping": 0.9}, {"shopping": 0.1}, 10)
-    assert curriculum.active == ("shopping",)
-    curriculum.update({"shopping": 0.9}, {"shopping": 0.1}, 20)
-    assert curriculum.active == ()
-    early = recipe_in("webshop", "skill0", {}).curriculum.start(("shopping",), total_steps=30)
-    early.update({"shopping": 0.1}, {"shopping": 0.2}, 5)
-    assert early.active == ()
-    always = recipe_in("webshop", "skill_grpo", {}).curriculum.start(("shopping",), total_steps=30)
-    always.update({"shopping": 0.1}, {"shopping": 0.2}, 25)
-    assert always.active == ("shopping",)
+@pytest.mark.parametrize(
+    ("method", "validations", "active"),
+    [
+        ("skill0", [(10, 0.9)], True),
+        ("skill0", [(10, 0.9), (20, 0.9)], False),  # the budget
+        ("skill0", [(5, 0.1)], False),  # the gap
+        ("skill_grpo", [(25, 0.1)], True),
+    ],
+)
+def test_skill0s_budget_acts_in_the_shop_too(method: str, validations: list[tuple[int, float]], active: bool) -> None:
+    curriculum = recipe_in("webshop", method, {}).curriculum.start(("shopping",), total_steps=30)
+    for step, with_skill in validations:
+        curriculum.update({"shopping": with_skill}, {"shopping": 0.2}, step)
+    assert curriculum.active == (("shopping",) if active else ())
 
 
 def test_without_pairs_the_correction_can_be_none() -> None:
@@ -150,10 +141,14 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         recipe_in("alfworld", "grpo", {"epz": 0.1})
 
 
+DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
         *((name, {}, "leave") for name in ("skillc+need+allocation", "gigpo+baseline", "ppo+baseline")),
+        ("skillc+relabelling+relabelling", {}, "named once"),
         ("ppo", {"advantage": "grpo"}, "does not give"),
         ("grpo", {"allocation": "paired"}, "asks a curriculum"),
         ("grpo", {"advantage": "ppo"}, "reads values, for which no loss has a head"),
@@ -163,12 +158,75 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         ("context_distillation+baseline", {}, "no loss reads what"),
         ("d2skill+baseline", {}, "take the place of the returns"),
         ("d2skill+forward_distillation", {}, "would teach what the library says"),
+        # What reads which skills were chosen wants the memory that chooses.
         *((f"skill05+{name}", {}, "take allocation='difficulty'") for name in ("need", "value", "allocation")),
+        ("skill_grpo", {"advantage": "utilisation"}, "take method=skill05"),
+        *((name, {"allocation": "difficulty"}, "take method=skill05") for name in ("skill_grpo", "skillrl")),
+        # Distraction takes no memory's place, and a text that does not fit never counts as the skill.
+        ("d2skill+distraction", {}, r"d2skill\+distraction: the addition distraction would take the place"),
+        ("grpo+distraction", {}, "would never be shown"),
+        *((f"{name}+distraction", {}, DISTRACTED) for name in ("half_skill_grpo", "contrastive_relabelling")),
+        *((f"{name}+distraction", {}, DISTRACTED) for name in ("skillc", "no_pairing", "grpo+need")),
+        ("skill_grpo+distraction+baseline", {}, DISTRACTED),
+        ("skill_grpo+baseline+distraction", {}, DISTRACTED),
+        ("skill_grpo+distraction", {"group_by": "task"}, DISTRACTED),
+        ("skill_grpo+distraction", {"advantage": "rloo"}, DISTRACTED),
+        ("skill_grpo+distraction", {"allocation": "half"}, DISTRACTED),
+        # Relabelling needs tasks that are played in both conditions.
+        *(
+            (f"{name}+relabelling", {}, rf"{name}\+relabelling: relabelled_rows would never make a row")
+            for name in ("grpo", "skill_grpo", "skill0", "ppo")
+        ),
+        ("contrastive_relabelling", {"allocation": "never"}, "allocation='never'"),
     ],
 )
 def test_an_addition_or_a_part_that_does_not_fit_is_refused(name: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         get_recipe(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("grpo", "eps", -1.0),
+        ("skillrl", "show", -1),
+        ("skillrl", "bank_capacity", -1),
+        ("skillrl", "review_every", 0),
+        ("grpo+need", "memory", 1.0),
+        ("skill_grpo+value", "prior", 0.0),
+        ("contrastive_relabelling", "most", 1.5),
+        ("grpo+baseline", "raise_by", 2.0),
+        ("skill05", "guided_share", 1.5),
+        ("opsd_jsd", "mixture", 2),
+        ("opsd_jsd", "mixture", -0.1),
+        ("opsd_jsd", "top_k", 0),
+        ("rlsd", "mixing_steps", 0),
+        ("rlsd", "start", 1.5),
+        ("rlsd", "width", -0.1),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused(name: str, option: str, value: float) -> None:
+    with pytest.raises(ConfigError, match=f"{option} must be"):
+        get_recipe(name, **{option: value})
+
+
+def test_additions_combine_with_any_recipe_in_any_order() -> None:
+    recipe = get_recipe("grpo+relabelling+allocation", alpha=0.5, kappa=2.0)
+    assert [loss.name for loss in recipe.losses] == ["policy", "relabelling"]
+    assert recipe.name == "grpo+relabelling+allocation"
+    assert recipe.allocation == BySignal(kappa=2.0)
+    other = get_recipe("grpo+allocation+relabelling", alpha=0.5, kappa=2.0)
+    assert replace(other, name=recipe.name) == recipe
+
+
+@pytest.mark.parametrize(
+    "name", ["skill_grpo", "guarded_imitation", "context_distillation", "skill0", "static_withdrawal"]
+)
+def test_distraction_goes_where_all_may_see_the_skill(name: str) -> None:
+    recipe = get_recipe(f"{name}+distraction", distracted_share=0.5)
+    assert recipe.memory == DistractedLibrary(distracted_share=0.5)
+    assert recipe.options["group_by"] == "text"
+    assert "group_by" not in recipe.overrides
 
 
 def test_allocation_and_advantage_change_together() -> None:
@@ -206,8 +264,3 @@ def test_a_state_that_an_older_version_wrote_is_taken(name: str) -> None:
         state["curriculum"] = {**state["curriculum"], "config": curriculum, "gap": {"a": 0.25}}
     method.load_state_dict(json.loads(json.dumps(state)))
     assert method.curriculum.gap("a") == (0.0 if recipe.curriculum.steers else 0.25)
-
-
-def test_a_memory_that_nobody_would_see_is_refused() -> None:
-    with pytest.raises(ConfigError, match="would never be shown"):
-        replace(get_recipe("d2skill"), allocation=Never())

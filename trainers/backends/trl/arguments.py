@@ -1,11 +1,11 @@
-"""TRL's, PEFT's and vLLM's own arguments for a run, those that TRL does not pass on too; vLLM's waking and sleep."""
+"""TRL's, PEFT's and vLLM's own arguments for a run; vLLM's waking and sleep; what sharding must not be asked for."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,8 +13,10 @@ import torch
 from trl import GRPOConfig
 from trl.generation import vllm_generation
 from trl.import_utils import is_vllm_available
+from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError, missing_extra
+from trainers.base import check_sharded
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.vllm import replaceable_weights
@@ -40,6 +42,17 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
             raise missing_extra("vllm", "vllm")
         check_vllm(config, int(args.world_size))
     return args
+
+
+@contextmanager
+def exchanged(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Gives an attribute another value for a while."""
+    plain = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, plain)
 
 
 def check_vllm(config: TrainConfig, processes: int) -> None:
@@ -135,6 +148,9 @@ def _optimiser(config: TrainConfig) -> dict[str, Any]:
     }
 
 
+# vLLM -----------------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Gives a ``vllm.LLM`` that TRL starts within further arguments; yields all that it was started with."""
@@ -149,16 +165,8 @@ def started_with(options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         with replaceable_weights():
             return plain(**effective)
 
-    vllm_generation.LLM = start
-    try:
+    with exchanged(vllm_generation, "LLM", start):
         yield effective
-    finally:
-        vllm_generation.LLM = plain
-
-
-def in_words(effective: Mapping[str, Any]) -> str:
-    """The arguments in one line."""
-    return "vLLM was started with " + ", ".join(f"{name}={effective[name]}" for name in sorted(effective))
 
 
 def has_first_weights(generation: Any) -> bool:
@@ -185,3 +193,55 @@ def sleep(generation: Any) -> bool:
 
 def _sleeps(generation: Any) -> bool:
     return generation.mode == "colocate" and bool(generation.enable_sleep_mode)
+
+
+# Sharding -------------------------------------------------------------------------------------------------------------
+
+
+def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool = False) -> None:
+    """Refuses (ConfigError) what would fail in the middle of a sharded run; the message names the setting to change."""
+    plugin = getattr(accelerator.state, "fsdp_plugin", None)
+    if plugin is not None:
+        _check_fsdp(plugin)
+    if plugin is None and zero_stage(accelerator) != 3:
+        return
+    if plugin is None and objective.average_decay is not None:
+        raise ConfigError(
+            "A teacher that averages the weights needs them whole, and DeepSpeed has sharded them; shard with FSDP2."
+        )
+    check_sharded(objective.heads, moving_reference)
+
+
+def _check_fsdp(plugin: Any) -> None:
+    if plugin.fsdp_version != 2:
+        raise ConfigError(
+            f"Sharding needs FSDP2, and the launcher was asked for FSDP{plugin.fsdp_version}; pass --fsdp_version 2."
+        )
+    if "FULL" not in str(plugin.state_dict_type):
+        raise ConfigError(
+            "Checkpoints and the trained policy are whole files, and the launcher was asked for sharded ones; pass "
+            "--fsdp_state_dict_type FULL_STATE_DICT."
+        )
+    if plugin.cpu_ram_efficient_loading:
+        raise ConfigError(
+            "Every process loads the weights before they are sharded, and the launcher was asked to load them on one "
+            "alone; pass --fsdp_cpu_ram_efficient_loading false."
+        )
+
+
+def sharded_by_layers() -> AbstractContextManager[None]:
+    """TRL shards its reference as one unit, all of which every pass would gather at once."""
+    plain = grpo_trainer.prepare_fsdp
+
+    def prepare(model: Any, accelerator: Any) -> Any:
+        for layer in getattr(model.get_decoder(), "layers", ()):
+            plain(layer, accelerator)
+        return plain(model, accelerator)
+
+    return exchanged(grpo_trainer, "prepare_fsdp", prepare)
+
+
+def zero_stage(accelerator: Any) -> int:
+    """DeepSpeed's ZeRO stage; 0 without DeepSpeed."""
+    plugin = getattr(accelerator.state, "deepspeed_plugin", None)
+    return int(plugin.zero_stage) if plugin is not None else 0

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.backends.trl.arguments import has_first_weights, in_words, sleep, wake_up
+from trainers.backends.trl.arguments import has_first_weights, sleep, wake_up, zero_stage
 from trainers.backends.trl.figures import own_figures
-from trainers.backends.trl.sharding import WholeCopy, merged_weights, zero_stage
 from trainers.backends.trl.trainer import SkillTrainer
+from trainers.backends.trl.weights import WholeCopy, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.random import Purpose, derive_seed
 from trainers.engines.registry import TrainerModel, engine_spec
@@ -51,8 +51,8 @@ class TrlBackend:
             raise ConfigError(
                 "DeepSpeed trains weights in float32 whatever they are loaded in; take precision=bfloat16."
             )
-        if self.trainer.effective:
-            progress.note(in_words(self.trainer.effective))
+        if effective := sorted(self.trainer.effective.items()):
+            progress.note("vLLM was started with " + ", ".join(f"{name}={value}" for name, value in effective))
 
     def gather(self, objects: list[T]) -> list[T]:
         """All processes' objects, process by process, on every process."""

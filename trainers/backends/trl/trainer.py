@@ -24,9 +24,15 @@ from trl import GRPOTrainer
 from trl.trainer import grpo_trainer
 
 from skillc_gym.errors import ConfigError
-from trainers.backends.trl.arguments import grpo_arguments, lora_config, started_with
-from trainers.backends.trl.extras import Extras
-from trainers.backends.trl.sharding import check_sharding, merged_weights, sharded_by_layers
+from trainers.backends.trl.arguments import (
+    check_sharding,
+    exchanged,
+    grpo_arguments,
+    lora_config,
+    sharded_by_layers,
+    started_with,
+)
+from trainers.backends.trl.weights import Extras, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
@@ -39,7 +45,8 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         from datasets import Dataset
 
         serving = engine_spec(config.engine).llm_options(config)
-        named, quiet = _reference_named(model, config.reference_path), _quiet("model_init_kwargs")
+        # TRL loads its reference from where the policy's configuration says that the policy is from.
+        named, quiet = exchanged(model.config, "_name_or_path", config.reference_path), _quiet("model_init_kwargs")
         with started_with(serving) as self.effective, named, quiet, sharded_by_layers(), warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
@@ -136,17 +143,6 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""
         Trainer._load_from_checkpoint(self, str(checkpoint))
-
-
-@contextmanager
-def _reference_named(model: Any, path: str) -> Iterator[None]:
-    """TRL loads its reference from where the policy's configuration says that the policy is from."""
-    own = model.config._name_or_path
-    model.config._name_or_path = path
-    try:
-        yield
-    finally:
-        model.config._name_or_path = own
 
 
 def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from skillc_gym.curricula.skills import ALFWORLD_CAPACITY, RETIREMENT_REASONS, InternalizationCurriculum
 from trainers.advantages import Contrast, RolloutBatch
-from trainers.advantages.contrast import ContrastKey, paired_contrasts, unpaired_contrasts
+from trainers.advantages.csca import ContrastKey, paired_contrasts, unpaired_contrasts
 from trainers.base import NotNegative, Options, Share
 
 

@@ -86,7 +86,7 @@ class RowMaker(Options):
 
 @dataclass(frozen=True)
 class ImitatedRows(RowMaker):
-    """Base of row makers for :class:`trainers.losses.self_distillation.Relabelling`.
+    """Base of row makers for :class:`trainers.losses.distillation.Relabelling`.
 
     Behind the prompt without the skill a thought that quotes the skill is out of place: it teaches to recite what was
     not shown, and whatever follows it in the row still reads the quotation.
@@ -267,7 +267,7 @@ def _taught(update: UpdateView, i: int, place: int, text: str) -> list[TrainingR
 
 @dataclass(frozen=True)
 class GuidedRows(RowMaker):
-    """Rows for :class:`trainers.losses.distribution_distillation.GuidedDistillation`."""
+    """Rows for :class:`trainers.losses.distillation.GuidedDistillation`."""
 
     name: ClassVar[str] = "guided_rows"
 

@@ -1,19 +1,80 @@
-"""What a recipe trains or keeps beside the policy: heads over its hidden states, a moving average of its weights."""
+"""Weights beside those that are trained: whole copies of what processes share, and what a recipe keeps or trains."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
+from trl.distributed import DistributedBackend
 from trl.trainer.callbacks import SyncRefModelCallback
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import CheckpointError
-from trainers.backends.trl.sharding import frozen_copy, whole
 from trainers.learner.objective import Objective
+from trainers.models import cast
 
 _FILE = "extras.pt"
+
+
+class WholeCopy:
+    """A copy of a policy that each process has for itself, to generate out of step or in another type.
+
+    It is made before the policy is sharded in place. It takes the memory of all weights once more on each device, and
+    one gathering of the trained weights whenever they have changed.
+    """
+
+    def __init__(self, policy: torch.nn.Module, device: torch.device, dtype: torch.dtype | None = None) -> None:
+        self.model = frozen_copy(policy)
+        if dtype is not None:
+            cast(self.model.parameters(), dtype)
+        self.model.to(device)
+        self._policy = policy
+        self._filled = False
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Copies the weights, the frozen ones only the first time; all processes must do it together."""
+        mine = dict(self.model.named_parameters())
+        for name, parameter in self._policy.named_parameters():
+            if parameter.requires_grad or not self._filled:
+                mine[name].copy_(whole(parameter))
+        self._filled = True
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All of a tensor of which this process may have a part; all processes must ask together."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+@torch.no_grad()
+def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """The whole weights of a policy with adapters, these added; all processes must go through them together.
+
+    The policy stays as it is: to add adapters in place and take them out again rounds the frozen weights every time.
+    """
+    adapted = {f"{name}.base_layer.weight": m for name, m in policy.named_modules() if hasattr(m, "get_delta_weight")}
+    with DistributedBackend(accelerator).gather_params(list(policy.parameters())):
+        for name, parameter in policy.named_parameters():
+            if policy.prefix in name:
+                continue
+            value = whole(parameter.data.to(accelerator.device))
+            if name in adapted:
+                delta = adapted[name].get_delta_weight("default").to(accelerator.device)
+                value = (value + whole(delta)).to(value.dtype)
+            yield name.removeprefix("base_model.model.").replace(".base_layer", ""), value
+
+
+def frozen_copy(model: Any) -> Any:
+    """A model with weights of its own that are not trained, with the forward pass of its class."""
+    made = copy.deepcopy(model).eval().requires_grad_(False)
+    base = made.get_base_model() if hasattr(made, "peft_config") else made
+    # TRL's fused forward is bound to the model that it was made for, and so would the copy's be.
+    base.__dict__.pop("forward", None)
+    return made
 
 
 class Extras:
