@@ -24,6 +24,8 @@ _FIGURES: Mapping[str, Callable[[Any], Any]] = {
     **{"prompt_tokens": _count, "completion_tokens": _count},
 }
 """Figures of an episode in a file, and how each is read."""
+_ALWAYS = frozenset({"won", "score", "steps"})
+"""Figures that every version wrote."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class PairedOutcome:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PairedOutcome:
-        """Reads an outcome back; what older versions did not write has its default, else a KeyError or TypeError."""
+        """Reads an outcome back; what older versions did not write has its default, else a KeyError."""
         best = values.get("best_score")
         return cls(
             str(values["task_id"]),
@@ -90,8 +92,8 @@ class PairedOutcome:
 
 
 def _arm(values: Mapping[str, Any], arm: str) -> ArmOutcome:
-    found = {name: values[f"{name}_{arm}"] for name in _FIGURES if f"{name}_{arm}" in values}
-    return ArmOutcome(**{name: _FIGURES[name](value) for name, value in found.items()})
+    names = [name for name in _FIGURES if name in _ALWAYS or f"{name}_{arm}" in values]
+    return ArmOutcome(**{name: _FIGURES[name](values[f"{name}_{arm}"]) for name in names})
 
 
 @dataclass(frozen=True)

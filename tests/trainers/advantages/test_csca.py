@@ -165,7 +165,9 @@ def test_a_worked_example() -> None:
 
 @given(batches(binary=False))
 def test_it_agrees_with_a_second_writing(batch: dict[str, list]) -> None:
-    parts = csca_streams(**batch)
+    parts = csca_streams(**batch, omega=0.3)
+    whole = parts.outcome + 0.3 * (parts.conditional + parts.correction)
+    assert np.array_equal(csca(**batch, omega=0.3), whole)
     np.testing.assert_allclose(
         parts.conditional, branch_norm(batch["returns"], batch["task"], batch["condition"]), atol=1e-9
     )

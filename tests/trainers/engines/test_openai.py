@@ -211,8 +211,9 @@ def test_options_are_checked(options: dict[str, Any], error: type[Exception], mo
 
 def test_it_answers_in_words_and_cannot_train() -> None:
     spec = engine_spec("openai")
-    with pytest.raises(ConfigError, match="words"):
-        spec.for_trainer(None)  # type: ignore[arg-type]
+    for make in (spec.for_trainer, spec.for_checkpoint):
+        with pytest.raises(ConfigError, match="words"):
+            make(None)  # type: ignore[arg-type]
     assert spec.for_text is not None
     made = spec.for_text(TrainConfig(model="m", engine="openai", engine_options={"retries": 1}))
     assert isinstance(made, OpenAIEngine)

@@ -15,7 +15,7 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.batching import chunks_by_length, draw, likely_tokens
-from trainers.engines.random import uniforms
+from trainers.engines.random import derive_seed, uniforms
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import segments
 
@@ -318,6 +318,10 @@ def test_each_pair_decides_its_own_number_in_the_half_open_unit_interval(pairs: 
     numbers = uniforms(seeds, counters).tolist()
     assert numbers == [uniforms(seeds[i : i + 1], counters[i : i + 1])[0] for i in range(len(pairs))]
     assert all(0.0 <= number < 1.0 for number in numbers)
+
+
+def test_seeds_differ_by_every_number_and_their_order() -> None:
+    assert len({derive_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}) == 64
 
 
 def test_streams_and_counters_look_independent() -> None:
