@@ -56,6 +56,14 @@ def test_a_report_needs_matplotlib_alone(run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "page" / "index.html").is_file()
 
 
+def test_a_step_is_replayed(run: Path, capsys: Any) -> None:
+    assert skillc(["replay", str(run), "--step", "10"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert "train/a" in page.read_text(encoding="utf-8")
+    assert skillc(["replay", str(run), "step=11"]) == 2
+    assert "skillc replay: error: " in capsys.readouterr().err
+
+
 def test_episodes_are_written_as_trajectories(run: Path, tmp_path: Path, capsys: Any) -> None:
     write_jsonl(run / "transcripts.jsonl", EPISODES[:1])
     assert skillc(["replay", str(run), "--step", "10", "--atif", str(tmp_path / "atif")]) == 0
