@@ -16,7 +16,6 @@ from skillc_gym.episodes import Episode, to_atif
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, require_empty, say
-from skillc_lab.commands.serve_webshop import serve_site
 from skillc_lab.report import make_report, object_or_empty, recorded_episodes, replay_page
 
 
@@ -83,6 +82,8 @@ def _replay(options: ReplayOptions) -> int:
         say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
         return 0
     if options.site:
+        from skillc_lab.commands.shop import serve_site
+
         return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
     say(str(replay_page(options.run, options.step, out=options.out)))
     return 0

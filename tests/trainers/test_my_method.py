@@ -1,4 +1,4 @@
-"""The tutorials of one's own method, skills and package: their blocks are run as they stand, and the method trains."""
+"""One's own method, skills and package, as the tutorials have them, and a world in one file: all train."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import re
 import sys
 from pathlib import Path
 
+import gymnasium
 import pytest
 
 from skill_library import load_library
+from skillc_gym.envs import registry
+from skillc_lab.cli.main import main as skillc
+from tests.trainers.toy_world import spec, write_library
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -73,3 +77,43 @@ def test_the_method_trains(folder: Path, toy_folder: Path) -> None:
     assert (folder / "run" / "policy" / "model.safetensors").exists()
     settings = json.loads((folder / "run" / "config.json").read_text())
     assert settings["method"] == "my_method:RECIPE"
+
+
+# A world in one file, by the commands that everybody uses -------------------------------------------------------------
+
+
+@pytest.fixture
+def lamps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The world, known for one test; the test works in an empty folder."""
+    pytest.importorskip("trl", reason="needs the extra 'train'")
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    monkeypatch.chdir(tmp_path)
+    registry.register(spec(write_library(tmp_path / "skills")))
+    yield
+    del gymnasium.registry["skillc-tests/Lamps-v0"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lamps")
+def test_a_world_in_one_file_is_trained_in_by_the_same_commands():
+    chat = "env=lamps chat=compact data=generated max_reply_tokens=12 per_type=3"
+    made = "tools make-policy --env lamps --out policy --episodes 96 --batches 10 --batch-episodes 8 --max-length 512"
+    assert skillc(made.split()) == 0
+    demonstrated = json.loads(Path("policy/policy_card.json").read_text())["demonstrator_success"]
+    assert demonstrated["blown"]["without"] == 0.0
+    assert demonstrated["blown"]["with"] > 0.9
+
+    assert skillc(f"evaluate {chat} model=policy split=test out=before".split()) == 0
+    train = f"train {chat.removesuffix(' per_type=3')} model=policy preset=skillc steps=2 tasks_per_step=2 group_size=4"
+    assert skillc(f"{train} panel_per_type=2 validate_every=2 learning_rate=1e-4 beta=0 run=run".split()) == 0
+    assert skillc(f"evaluate {chat} model=run/policy split=test out=after".split()) == 0
+    assert skillc(["report", "run"]) == 0
+
+    for folder in ("before", "after"):
+        report = json.loads(Path(folder, "report.json").read_text())
+        assert sorted(pair["task_type"] for pair in report["outcomes"]) == ["blown"] * 3 + ["sound"] * 3
+    shown = [json.loads(line) for line in Path("after/transcripts.jsonl").read_text().splitlines()]
+    texts = {episode["skill_text"] for episode in shown if episode["condition"] and episode["task_type"] == "blown"}
+    assert len(texts) == 1
+    assert "Mend the fuse before you press a switch." in texts.pop()
+    assert Path("run/report").is_dir()
