@@ -50,7 +50,7 @@ class EpisodeRequest:
 def paired_requests(
     task_ids: Iterable[str], *, seed: int = 0, group_size: int = 2, n_plus: int | None = None
 ) -> list[EpisodeRequest]:
-    """One group of episodes per task: the first ``n_plus`` with the skill, the others without, side by side.
+    """One group of episodes after the other, one per task: first ``n_plus`` with the skill, then those without.
 
     Args:
         task_ids: The tasks; a task named twice is played from another seed the second time.

@@ -40,6 +40,11 @@ def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
     assert control_library(library, "shuffled") == control_library(library, "shuffled")
 
 
+def test_a_shuffled_skill_says_something_else():
+    for kind in ALFWORLD.task_types:
+        assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
+
+
 def test_the_general_skill_can_stand_alone():
     general = control_library(ALFWORLD, "general")
     assert {general.for_task(kind) for kind in ALFWORLD.task_types} == {general.for_task("look_at_obj_in_light")}

@@ -224,6 +224,9 @@ def build_alfworld_envs(  # noqa: PLR0917 - the signature is theirs
         n_plus: How many members of a training group see the skill, half of them by default; validation plays without
             the skill until ``n_plus`` of the result is set.
         **options: Arguments of ``skillc/ALFWorld-v0`` that go before the file's: ``data="generated"``.
+
+    Raises:
+        SkillCError: As the environment: missing data, unknown names, a configuration that cannot be read.
     """
     dataset = "train" if is_train else (env_kwargs or {}).get("eval_dataset", "eval_in_distribution")
     games = AlfworldGames.read(alf_config_path, dataset, **options)

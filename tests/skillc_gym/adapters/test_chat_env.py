@@ -13,6 +13,7 @@ from toy_env import write_skills
 
 import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import tasks_of
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, SkillFileError, UnknownNameError
 
@@ -118,6 +119,12 @@ def test_replies_are_read_as_the_wording_says():
     env.reset(env.task_ids[0])
     assert env.step("Take a LOOK").info["executed_action"] == "look"
     assert env.numbers() == {"condition": 0.0, "won": 0.0, "terminated": 0.0, "truncated": 0.0, "steps": 1.0}
+
+
+def test_tasks_are_listed_by_an_environment_that_is_closed_again(monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.task_ids))
+    assert [tasks_of(MAKE)] == closed
 
 
 def test_resets_without_a_seed_follow_from_the_seed_before():

@@ -136,6 +136,14 @@ def test_ids_cannot_be_guessed_and_are_not_told_to_others():
     assert own not in result.content[0].text
 
 
+def test_starts_without_a_seed_differ():
+    async def ask():
+        async with Client(create_server(MAKE)) as client:
+            return [(await call(client, "start"))["record"]["seed"] for _ in range(3)]
+
+    assert len(set(asyncio.run(ask()))) == 3
+
+
 def test_the_page_runs():
     assert run_blocks("mcp.md")["server"].name == "skillc-gym"
 

@@ -136,6 +136,16 @@ def test_bad_resets_are_answered_in_words(address, reset, said):
     assert re.search(said, answer.text)
 
 
+def test_resets_without_a_seed_differ_and_follow_from_the_one_before(address):
+    def seeds(first):
+        with GenericEnvClient(base_url=address).sync() as client:
+            client.reset(seed=first)
+            return [client.reset().observation["record"]["seed"] for _ in range(4)]
+
+    assert len(set(seeds(0))) == 4
+    assert seeds(5) == seeds(5)
+
+
 def test_the_page_runs(capsys):
     text = (PAGES / "openenv.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     page = SimpleNamespace()

@@ -9,6 +9,7 @@ from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_command, r
 
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.adapters.trl import ToolEnvironment, dataset_rows
+from skillc_gym.errors import ConfigError
 
 FACTORY = partial(ToolEnvironment, "alfworld", **ENV_KWARGS)
 
@@ -46,6 +47,11 @@ def test_an_episode_that_is_cut_is_truncated():
     assert environment.get_reward() == 0.0
     assert environment.record["truncated"]
     assert environment.act("look") == "The episode is over."
+
+
+def test_a_row_without_task_is_refused():
+    with pytest.raises(ConfigError, match="paired_requests"):
+        FACTORY().reset(prompt=[], seed=0)
 
 
 @pytest.fixture(scope="module")

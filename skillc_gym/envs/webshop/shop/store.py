@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _RANDOM = 50
 _ITEMS, _PAGES, _QUERIES, _LONGEST = 1 << 10, 1 << 9, 1 << 10, 512
+_LARGE, _FEWER = 1 << 15, 4
+"""In shops of more products, one page in so many is remembered: what was seen is seldom seen again."""
 _SUBS = {sub.lower(): sub for sub in SUB_PAGES}
 _BACK, _BUY, _NEXT, _PREV, _SEARCH = (
     button.label for button in (nodes.BACK, nodes.BUY, nodes.NEXT, nodes.PREV, SEARCH)
@@ -48,10 +50,13 @@ class Store:
 
     def __init__(self, catalog: Catalog | EscapedCatalog, fixes: Fixes, *, attributes: bool = False) -> None:
         self.catalog, self.fixes, self.attributes = catalog, fixes, attributes
-        self._searched = lru_cache(_QUERIES)(lambda words: tuple(catalog.search(words)))
-        self._results = lru_cache(_PAGES)(self._results_body)
-        self._item = lru_cache(_ITEMS)(self._item_body)
-        self._sub = lru_cache(_PAGES)(lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub))))
+        fewer = _FEWER if len(catalog) > _LARGE else 1
+        self._searched = lru_cache(_QUERIES // fewer)(lambda words: tuple(catalog.search(words)))
+        self._results = lru_cache(_PAGES // fewer)(self._results_body)
+        self._item = lru_cache(_ITEMS // fewer)(self._item_body)
+        self._sub = lru_cache(_PAGES // fewer)(
+            lambda product, sub: _body(self.nodes(Page("sub", product=product, sub=sub)))
+        )
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""

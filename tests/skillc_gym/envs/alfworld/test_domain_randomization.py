@@ -119,6 +119,8 @@ def test_both_engines_number_alike(folder, quick):
     options = {"task_id": env.task_ids[0]}
     assert env.reset(seed=4, options=options) == native.reset(seed=4, options=options)
     moment = env.snapshot()
+    for command in native._engine.game.walkthrough:
+        assert env.step(command) == native.step(command)
     assert env.reset(options=options) == native.reset(options=options)
     assert env.restore(moment) == native.reset(seed=4, options=options)
     env.close()

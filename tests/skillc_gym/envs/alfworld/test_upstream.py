@@ -11,7 +11,7 @@ from benchmarks.parity_alfworld import compare, older_wording, random_walk, scri
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.grammar import Part, split_sentence
+from skillc_gym.envs.alfworld.engine.grammar import split_sentence
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError, MissingExtraError
@@ -111,7 +111,3 @@ def test_sentences_are_split_alike(text):
         for one in textgen._parse_and_convert(text, rule_name="symbols")
     ]
     assert [(kind, body.strip() if kind == "value" else body) for kind, body in theirs] == ours
-
-
-def test_a_list_is_split_into_what_is_said_and_what_is_asked():
-    assert split_sentence("[{o.name | in(o:object)}].") == [Part("list", "o.name", "in(o:object)"), Part("text", ".")]

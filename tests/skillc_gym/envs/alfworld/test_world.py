@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.parity_alfworld import older_wording, random_walk
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.grammar import parse_grammar
+from skillc_gym.envs.alfworld.engine.grammar import Part, parse_grammar, split_sentence
 from skillc_gym.envs.alfworld.engine.wording import goal_of, read_wording
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.errors import InvalidGameError
@@ -114,6 +114,26 @@ def test_views_that_are_remembered_are_bounded(house):
 
 
 # Words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("\nAvailable\n  x\n", [Part("text", "Available\n  x\n")]),
+        ("a; b", [Part("text", "a")]),
+        ('put "x" in y', [Part("text", "put "), Part("text", "x"), Part("text", " in y")]),
+        ("x # y", [Part("text", "x ")]),
+        ("a<b", [Part("text", "a")]),
+        ("it's 5 > 3", [Part("text", "it's 5 ")]),
+        ("#task#  x", [Part("rule", "task"), Part("text", "  x")]),
+        ("{ r.name }\n b", [Part("value", "r.name"), Part("text", "\n b")]),
+        ("[{o.name | in(o:object)}].", [Part("list", "o.name", "in(o:object)"), Part("text", ".")]),
+        ("{r.name} (in {r.name})}", [Part("value", "r.name"), Part("text", " (in "), Part("value", "r.name"),
+                                     Part("text", ")")]),
+    ],
+)  # fmt: skip
+def test_sentences_are_split_as_upstream_splits_them(text, parts):
+    assert split_sentence(text) == parts
 
 
 def test_the_goal_is_the_task_without_its_prefix():

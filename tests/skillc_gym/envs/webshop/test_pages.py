@@ -14,7 +14,7 @@ from small_shop import SmallShop
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.nodes import Node
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address
+from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address, url_of
 from skillc_gym.envs.webshop.shop.store import Store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
@@ -54,6 +54,28 @@ def test_clicks_on_brackets_and_very_many_of_them():
 )
 def test_blank_texts_vanish_or_shrink(written, shown):
     assert [node.text for node in nodes.shown([Node("text", written)])] == shown
+
+
+def test_rich_text_says_later_choices_first():
+    found = [Node("button", "Go"), Node("option", "red", "color"), Node("option", "big", "size"), Node("link", "B0")]
+    assert nodes.rich_text(found, lambda node: node.kind == "option") == (
+        "You have clicked big.\nYou have clicked red.\n[button] Go [button_]\n"
+        "  [clicked button] red [clicked button_]\n  [clicked button] big [clicked button_]\n\n[button] B0 [button_]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "path"),
+    [
+        (HOME, "7"),
+        (Page("results", "red  rug", 2), "search_results/7/red++rug/2"),
+        (Page("item", "rug", 1, (), 0, "", (("color", "röd"),)), 'item_page/7/B0/rug/1/{"color": "r\\u00f6d"}'),
+        (Page("sub", "rug", 1, (), 0, "Features", (("a", "b"),)), "item_sub_page/7/B0/rug/1/Features/{'a': 'b'}"),
+        (Page("done", "rug", 1, (), 0), "done/7/B0/{}"),
+    ],
+)
+def test_addresses(page, path):
+    assert url_of(page, "7", "B0") == f"http://127.0.0.1:3000/{path}"
 
 
 def test_the_options_of_a_purchase_are_safe_for_html():

@@ -120,6 +120,13 @@ def test_instructions_ask_for_what_the_product_has(generated):
             assert [value.replace("/", " | ") for value in human["instruction_options"]] == values[:1][: len(values)]
 
 
+@given(st.integers(0, 50_000_000), st.integers(0, 1_000))
+def test_any_row(index, seed):
+    product, notes = clean(*generate_row(index, seed)[:2], index)
+    assert not notes
+    assert product.title
+
+
 @pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**9}, {"seed": -1}])
 def test_options_out_of_range(options):
     with pytest.raises(ConfigError):

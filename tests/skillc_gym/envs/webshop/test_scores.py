@@ -15,6 +15,7 @@ from small_shop import make
 from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
 from skillc_gym.envs.webshop.goals.reward import (
+    COLOR_WORDS,
     category_match,
     matches,
     normalize_color,
@@ -33,6 +34,24 @@ def test_the_first_contained_color_stands_for_the_text():
     assert [normalize_color(text) for text in texts] == ["light", "tan", "steel", "dark", "size 9"]
     assert normalize_color(("color", "titanium")) == ("color", "titanium")  # only a whole part of a named option counts
     assert normalize_color(("color", "black")) == "black"
+    assert len(COLOR_WORDS) == 102
+    assert list(COLOR_WORDS) == sorted(COLOR_WORDS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("machine wash", "wash machine", 100),
+        ("", "", 0),
+        ("plain", "5 ft x 7 ft", 0),
+        ("nut free", ("flavor name", "unflavored"), 20),
+        ("café", "cafe", 86),
+        ("xa0green army", ("color", "army\xa0green"), 100),
+        ("u200bred", ("color", "\u200bred"), 100),
+    ],
+)
+def test_scores(one, other, expected):
+    assert token_set_ratio(one, other) == expected
 
 
 @given(texts, texts)
@@ -133,6 +152,13 @@ def test_function_words_descriptions_and_numbers_are_no_nouns():
     found = noun_tagger().nouns("Velloset Compact Stereo Subwoofer, Gift for Women - 2 Pack, Off-White (2022)")
     assert found == ("velloset", "stereo", "subwoofer", "gift", "women", "pack", "off")
     assert noun_tagger().nouns("Alpha alpha rug") == ("alpha", "alpha", "rug")
+
+
+@given(st.text())
+def test_any_name_has_nouns_in_lower_case(name):
+    tagger = noun_tagger()
+    assert tagger.nouns(name) == tuple(tagger.find(name))
+    assert all(noun and noun == noun.lower() for noun in tagger.nouns(name.lower()))
 
 
 def test_the_default_does_not_depend_on_what_is_installed():

@@ -28,9 +28,32 @@ def test_terms():
     words = STEMS.split()
     assert list(map(stem, words[::2])) == words[1::2]
     assert analyze("This is not the one that's on it's way") == ["on", "wai"]
-    assert tokenize("Women's 7.5 Wide, u.s.a. ★ é中文 İstanbul") == [
-        "women", "7.5", "wide", "u.s.a", "★", "é", "中", "文", "istanbul",
-    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("Women's 7.5 Wide, 1,000 pcs", ["women", "7.5", "wide", "1,000", "pcs"]),
+        ("usb3.0 / x-large", ["usb3.0", "x", "large"]),
+        ("material:metal u.s.a. _a__b_", ["material:metal", "u.s.a", "_a__b_"]),
+        ("it's THE Men\u2019S", ["it", "the", "men"]),
+        ("★ best ☆ © ❤️ 👍🏽 🇩🇪", ["★", "best", "©", "❤️", "👍🏽", "🇩🇪"]),
+        ("é中文 カタカナ ½ m²", ["é", "中", "文", "カタカナ", "m"]),
+        ("İstanbul Я\u03a3", ["istanbul", "я\u03c3"]),
+        ("", []),
+        ("--- ... '", []),
+    ],
+)
+def test_tokens(text, tokens):
+    assert tokenize(text) == tokens
+
+
+ANY = st.text() | st.text(string.printable) | st.text("ab1_.,:'\u2019\" \u0301\u200d\ufe0f❤👍🏻א中ア한ก🇩")
+
+
+@given(ANY, ANY)
+def test_a_space_always_separates(left, right):
+    assert tokenize(f"{left} {right}") == tokenize(left) + tokenize(right)
 
 
 @given(st.text(string.ascii_letters + string.digits + "_.,:;'\"-#* \n", max_size=60))

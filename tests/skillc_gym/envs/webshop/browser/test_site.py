@@ -5,10 +5,12 @@ import random
 import re
 import threading
 from html import unescape
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from hostile_shop import HOSTILE, SHOP
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from page_reader import Reader
 from small_shop import SmallShop
 from visitor import Visitor
@@ -151,6 +153,22 @@ def test_forms_and_requests_that_make_no_sense(visitor):
         assert visitor.ask("POST", "/episodes", body, **json_body) == 400
     for task in (10**9, -1, "synthetic/x", [1], {"a": 1}, 1.5):
         assert visitor.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **json_body) == 404
+
+
+paths = st.sampled_from(["/", "/e/", "/e/TICKET/", "/static/", "/picture", "/replays/", "/episodes", "/about.json"])
+kinds = st.sampled_from(["home", "results", "item", "details", "receipt", ""])
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+names = st.sampled_from(["asin", "q", "page", "tab", "o.color", "seen", "hit", "step"])
+values = texts | st.sampled_from(["1", "red", "B000000001", "Features", "rug"])
+queries = st.lists(st.tuples(names, values), max_size=6)
+
+
+@given(paths, kinds | texts, queries, st.sampled_from(["GET", "POST", "HEAD"]), st.binary(max_size=60))
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_request_breaks_the_site(site, path, kind, query, method, body):
+    visitor = Visitor(site.url)
+    where = path.replace("TICKET", site.site.tickets.issue(0)) + quote(kind, safe="")
+    assert visitor.ask(method, f"{where}?{urlencode(query)}", body if method == "POST" else b"") < 500
 
 
 def test_many_visitors_at_once(site):
