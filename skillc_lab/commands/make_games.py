@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import gymnasium
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld import SHORT_NAMES, SPLITS
 from skillc_gym.envs.alfworld.data import GAME_FILE

@@ -11,7 +11,6 @@ from typing import Any
 
 import gymnasium
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
 from skillc_gym.envs.warm_start import WarmStart

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -83,16 +84,23 @@ def test_a_change_means_something_else(code: str, mutant: str | None) -> None:
     assert (found and ast.unparse(found)) == mutant
 
 
+def write_tree(root: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+
+
 def test_tests_that_look_kill_a_mutant_and_the_file_stays_as_it_was(tmp_path: Path) -> None:
     code = "def more(a: 'list[1 + 1]') -> int:\n    unused = 7\n    return a + 1\n"
-    for path, text in {
-        "trainers/room/sums.py": code,
-        "trainers/__init__.py": "",
-        "trainers/room/__init__.py": "",
-        "tests/trainers/room/test_sums.py": "from trainers.room.sums import more\ndef test(): assert more(2) == 3\n",
-    }.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write_tree(
+        tmp_path,
+        {
+            "trainers/room/sums.py": code,
+            "trainers/__init__.py": "",
+            "trainers/room/__init__.py": "",
+            "tests/trainers/room/test_sums.py": "from trainers.room.sums import more\ndef test(): assert more(2) == 3",
+        },
+    )
     file = tmp_path / "trainers/room/sums.py"
     assert mirrors_of(tmp_path, "trainers/room/sums.py") == ["tests/trainers/room/test_sums.py", "tests/trainers/room"]
     found = list(mutants_of(tmp_path, file))
@@ -102,12 +110,13 @@ def test_tests_that_look_kill_a_mutant_and_the_file_stays_as_it_was(tmp_path: Pa
 
 
 def test_tests_that_fail_without_a_change_notice_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path, text in {
-        "trainers/room/sums.py": "x = 1\n",
-        "skillc_gym/__init__.py": "",
-        "tests/trainers/room/test_sums.py": "def test(): assert False\n",
-    }.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write_tree(
+        tmp_path,
+        {
+            "trainers/room/sums.py": "x = 1\n",
+            "skillc_gym/__init__.py": "",
+            "tests/trainers/room/test_sums.py": "def test(): assert False\n",
+        },
+    )
     assert main(["--tree", str(tmp_path), "--count", "1", "--workers", "1"]) == 2
     assert "fails in the copy without any change" in capsys.readouterr().err

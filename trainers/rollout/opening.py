@@ -12,7 +12,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import env_specs

@@ -15,7 +15,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.adapters.verl_agent.draws import alfworld_panel
 from skillc_gym.errors import ConfigError, SkillCError
 

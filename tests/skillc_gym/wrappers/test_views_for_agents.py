@@ -8,7 +8,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from toy_env import ToyEnv
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl

@@ -222,7 +222,7 @@ def small(evaluation: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A panel of four tasks."""
     report = PairedReport.load(evaluation / "report.json")
     panel = BoardPanel("Four tasks", 4, report.panel_sha256, 8, PANELS["houses"].library_sha256, "--env alfworld", "")
-    monkeypatch.setitem(PANELS, "four", panel)  # type: ignore[arg-type]  # a dict behind its Mapping
+    monkeypatch.setitem(PANELS, "four", panel)
 
 
 def changed(evaluation: Path, folder: Path, **settings: object) -> Path:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import gymnasium
 import pytest
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skill_library import load_library
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.envs.registry import env_spec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -98,10 +99,10 @@ def test_unpaired_contrasts_compare_across_tasks() -> None:
     ),
     st.randoms(use_true_random=False),
 )
-def test_the_order_within_a_batch_does_not_matter(rows: list[tuple[str, int, float]], rng: object) -> None:
+def test_the_order_within_a_batch_does_not_matter(rows: list[tuple[str, int, float]], rng: Random) -> None:
     full = [(t, "heat" if t < "d" else "cool", z, r) for t, z, r in rows]
     shuffled = list(full)
-    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    rng.shuffle(shuffled)
     assert paired_contrasts(batch(full), "type") == paired_contrasts(batch(shuffled), "type")
     assert unpaired_contrasts(batch(full)) == unpaired_contrasts(batch(shuffled))
 
@@ -195,7 +196,7 @@ def test_norm_parts_ignore_scale_and_shift(batch: dict[str, list], scale: float,
 
 @given(batches(binary=False), st.sampled_from(["batch", "group"]), st.sampled_from(["condition", "mixed"]))
 def test_it_is_always_finite(batch: dict, scope: str, branch: str) -> None:
-    result = csca(**batch, scope=scope, branch=branch)  # type: ignore[arg-type]
+    result = csca(**batch, scope=scope, branch=branch)
     assert np.isfinite(result).all()
     assert result.shape == (len(batch["task"]),)
 

@@ -78,7 +78,7 @@ def test_replies_over_the_limit_are_left_out_and_words_of_its_own_refused(tiny_m
     with pytest.raises(ConfigError, match="chooses among the commands"):
         engine.generate([Request(0, [5], 0)], Sampling())
     with pytest.raises(ConfigError, match="cannot train"):
-        engine_spec("scoring").for_trainer(None)  # type: ignore[arg-type]
+        engine_spec("scoring").for_trainer(tiny_model)
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=8))

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_houses import generate_game
 
-import skillc_gym  # noqa: F401 - registers the environments
 from benchmarks.parity_alfworld import older_wording
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game

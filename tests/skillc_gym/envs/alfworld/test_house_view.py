@@ -5,7 +5,6 @@ import re
 import gymnasium
 import pytest
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.experts.explorer import parse_goal
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 

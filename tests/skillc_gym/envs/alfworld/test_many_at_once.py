@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import skillc_gym  # noqa: F401 - registers the environment
 from skillc_gym.envs.alfworld.data import game_set as games_module
 from skillc_gym.envs.alfworld.data.game_set import FileGames
 from skillc_gym.envs.alfworld.data.games import open_games

@@ -13,7 +13,6 @@ import gymnasium
 import pytest
 from odd_houses import odd_house, write_game
 
-import skillc_gym  # noqa: F401 - registers the environment
 from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS

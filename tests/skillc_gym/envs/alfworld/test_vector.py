@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-import skillc_gym  # noqa: F401 - registers the environments
 from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
 from skillc_gym.errors import ConfigError
 
