@@ -17,7 +17,7 @@ _WORD = re.compile(r"\S+")
 
 
 def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
-    """The library with texts that should not help, named ``<name>.<control>``; so are skills whose text has changed.
+    """The library with texts that should not help.
 
     Args:
         library: The skills.
@@ -25,6 +25,9 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
             the sorted types; "shuffled", the words of each skill in an order drawn once; "blank", the same number of
             words, all of them :data:`FILLER`; "general", the general skills alone. Lines stay as long as they were, in
             words; "wrong" leaves general skills as they are.
+
+    Returns:
+        The library, named ``<name>.<control>``; so are the skills whose text has changed.
 
     Raises:
         SkillFileError: There is no such control, or the library has nothing to show for it, such as no wrong skill

@@ -30,7 +30,7 @@ _FENCE = "---"
 
 
 def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
-    """Reads a skill library: the same object as long as no file changes.
+    """Reads a skill library.
 
     Args:
         name: The name of a built-in library (``"alfworld"``, ``"webshop"``), the path of a folder whose subfolders
@@ -38,6 +38,9 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
             group ``skillc_gym.libraries``). A built-in name wins over a folder of that name (write ``./alfworld``
             for the folder), a folder over a package's name. ``:wrong``, ``:shuffled``, ``:blank`` or ``:general``
             behind it gives the library's controls (:mod:`skill_library.controls`).
+
+    Returns:
+        The library; the same object as long as no file changes.
 
     Raises:
         SkillFileError: The folder does not exist or holds no skill, or one of its files is not a skill.
@@ -65,8 +68,14 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
     what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
     agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
     list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Line ends are normalised, so
-    hashes do not depend on how the file was checked out. Texts ``beside`` the file's are read behind it. SkillFileError
-    if anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.
+    hashes do not depend on how the file was checked out.
+
+    Args:
+        file: The file.
+        beside: Texts that the agent reads behind it.
+
+    Raises:
+        SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.
     """
     try:
         front, body = _split_front_matter(decode(read_bounded(file, MAX_FILE_BYTES)))

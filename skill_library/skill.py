@@ -62,7 +62,7 @@ class SkillText:
 
 @dataclass(frozen=True)
 class Skill:
-    """One skill folder; SkillFileError for a field that is not as told here.
+    """One skill folder.
 
     Attributes:
         name: Unique within its library: up to 64 letters, digits, blanks and ``_ . -`` of ASCII, a letter or digit
@@ -72,6 +72,9 @@ class Skill:
         text: What the agent reads, without surrounding white space.
         minimal: What it reads at the grade "minimal", no longer than ``text``; "" leaves it to the rule of
             :attr:`minimal_text`.
+
+    Raises:
+        SkillFileError: One of them is not so.
     """
 
     name: str

@@ -191,7 +191,16 @@ def window_prompt(
     goal: str = "",
     commands: Iterable[str] = (),
 ) -> list[Message]:
-    """A whole prompt of the window form; ``past`` are all steps so far, the oldest first."""
+    """A whole prompt of the window form.
+
+    Args:
+        chat_format: The wording and the number of past steps shown.
+        past: All steps so far, the oldest first; empty at the start.
+        observation: What the agent sees now.
+        skill_text: As in :func:`system`.
+        goal: The task's sentence.
+        commands: The possible commands.
+    """
     start, commands = system(chat_format, skill_text), list(commands)
     opening = partial(first_turn, chat_format, observation, goal=goal, commands=commands)
     if not past or not (chat_format.window or chat_format.turn):

@@ -91,9 +91,13 @@ class MissingExtraError(SkillCError, ImportError):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = "") -> UnknownNameError:
-    """Builds the error for a name that does not exist, with the nearest names that do; ``remedy`` closes it.
+    """Builds the error for a name that does not exist, with the nearest names that do.
 
-    ``kind`` is what the name stands for ("split", "task id", "preset"); long lists of ``known`` names are cut.
+    Args:
+        kind: What the name stands for ("split", "task id", "preset").
+        name: What was asked for.
+        known: The names that exist; long lists are cut in the message.
+        remedy: A closing sentence saying what to do.
     """
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)

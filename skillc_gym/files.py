@@ -59,7 +59,12 @@ def open_new(path: Path, *, append: bool = False) -> int:
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:
     """Writes a file: a reader, or a run after a loss of power, finds the old content or the new one.
 
-    Its folder is made; if an iterator of ``parts`` raises, the old file stays. StorageError if it cannot be written.
+    Args:
+        path: The file; its folder is made.
+        parts: Its content, written piece by piece. If this raises, the old file stays.
+
+    Raises:
+        StorageError: It cannot be written.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with storing(path):

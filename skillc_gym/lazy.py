@@ -25,6 +25,9 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
             from skillc_gym.spaces import Unicode
         else:
             __getattr__, __dir__ = lazy_exports(__name__)
+
+    Args:
+        package: Its ``__name__``.
     """
 
     def get(name: str) -> Any:

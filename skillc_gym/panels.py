@@ -24,7 +24,13 @@ def ranked(task_ids: Iterable[str], seed: int) -> list[str]:
 def choose_panel(type_of: Mapping[str, str], per_type: int, seed: int = 0) -> tuple[str, ...]:
     """Picks the same number of tasks of every type; a smaller panel of the same seed is part of a larger one.
 
-    ``type_of`` has the type of every task id to pick from. Returns ids, sorted; ConfigError if a type has too few.
+    Args:
+        type_of: Task type of every task id to pick from.
+        per_type: Tasks per type.
+        seed: Another seed, another panel.
+
+    Returns:
+        Task ids, sorted; ConfigError if a type has too few of them.
     """
     by_type = tasks_by_type(type_of)
     if per_type < 1 or not by_type:

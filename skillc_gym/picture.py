@@ -21,8 +21,10 @@ _INK, _PAPER = (29, 35, 48), (250, 250, 247)
 def text_picture(text: str) -> NDArray[np.uint8]:
     """Draws a text in a fixed-width font, wrapped, twice as large where it fits; what does not fit at all is cut off.
 
-    Characters outside Latin-1 are drawn as question marks. MissingExtraError if Pillow is not installed. Returns uint8
-    of shape (720, 960, 3): every picture has the same shape, as films need it.
+    Characters outside Latin-1 are drawn as question marks. MissingExtraError if Pillow is not installed.
+
+    Returns:
+        uint8 of shape (720, 960, 3): every picture has the same shape, as films need it.
     """
     with needs_extra("Pillow", "render"):
         from PIL import Image, ImageDraw, ImageFont

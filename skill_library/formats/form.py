@@ -59,9 +59,14 @@ def unique(name: str, taken: Collection[str]) -> str:
 
 
 def assign_types(skills: Iterable[Skill], types: Mapping[str, Sequence[str]]) -> list[Skill]:
-    """Renames the task types of skills; SkillFileError for a type that is not mapped.
+    """Renames the task types of skills.
 
-    ``types`` has the environment's types by the source's type or by the skill's name; ``["*"]`` makes a skill general.
+    Args:
+        skills: Skills with the types as their source calls them.
+        types: By type or by skill, the environment's types; ``["*"]`` makes a skill general.
+
+    Raises:
+        SkillFileError: A type is not mapped.
     """
     return [replace(skill, task_types=_types(skill, types)) for skill in skills]
 

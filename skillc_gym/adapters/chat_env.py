@@ -58,6 +58,9 @@ def paired_requests(
         group_size: Episodes per group.
         n_plus: How many of them see the skill; half of them by default.
 
+    Returns:
+        ``len(task_ids) * group_size`` requests, group by group.
+
     Raises:
         ConfigError: A group without members, or more with the skill than there are.
     """
@@ -156,7 +159,7 @@ class ChatEnv:
     def reset(
         self, task_id: str | None = None, *, seed: int | None = None, condition: int = 0, group_id: int = 0
     ) -> list[Message]:
-        """Starts an episode; returns its prompt: a system message, unless the wording has none, and one of the user.
+        """Starts an episode.
 
         Args:
             task_id: The task; None lets the seed pick one.
@@ -164,6 +167,9 @@ class ChatEnv:
                 is random if none was; the record tells it.
             condition: 1 puts the skill into the system message.
             group_id: Recorded with the episode.
+
+        Returns:
+            The prompt: a system message (unless the wording has none) and the first user message.
 
         Raises:
             UnknownNameError: There is no such task.
@@ -200,7 +206,11 @@ class ChatEnv:
         return self.reset(wanted.task_id, seed=wanted.seed, condition=wanted.condition, group_id=wanted.group_id)
 
     def step(self, reply: str) -> ChatStep:
-        """Carries out a reply; nonsense is answered, and costs a step. ResetNeeded if no episode is under way."""
+        """Carries out a reply; one that makes no sense gets a text answer and costs a step.
+
+        Raises:
+            ResetNeeded: No episode is under way.
+        """
         if self._recorder is None or self._done:
             raise ResetNeeded("No episode is under way: call reset() first.")
         outcome = self._env.step(reply)

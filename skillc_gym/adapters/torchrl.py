@@ -45,9 +45,12 @@ class _Columns(default_info_dict_reader):  # type: ignore[misc]
 
 
 class RandomAdmissible(TensorDictModuleBase):  # type: ignore[misc]
-    """Draws evenly from the admissible commands, by a generator or torch's own: the policy of a ``Collector``.
+    """Draws evenly from the admissible commands: the policy of a ``Collector``.
 
     A collector without a policy draws from a copy of the action spec, which never hears of a mask.
+
+    Args:
+        generator: Where draws come from; torch's own generator by default.
     """
 
     in_keys = ("action_mask",)

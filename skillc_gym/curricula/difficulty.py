@@ -21,7 +21,7 @@ Levels = Mapping[str, Mapping[float, Sequence[str]]]
 
 @dataclass(frozen=True)
 class DifficultyOptions:
-    """How a curriculum of difficulties decides; ConfigError for an option out of range.
+    """How a curriculum of difficulties decides.
 
     Attributes:
         target: The success rate to practise at, in (0, 1).
@@ -29,6 +29,9 @@ class DifficultyOptions:
         decay: Weight of the past in the running means, in (0, 1); the first episodes count evenly.
         floor: Share of the chance that is spread evenly over the open levels, in [0, 1).
         min_episodes: Episodes a level must have seen before the next one opens.
+
+    Raises:
+        ConfigError: If an option is out of range.
     """
 
     target: float = 0.5

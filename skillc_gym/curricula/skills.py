@@ -157,7 +157,10 @@ class InternalizationCurriculum:
 
     Args:
         task_types: The types, in the fixed order that breaks ties.
-        **options: The fields of `CurriculumOptions`; ConfigError for one out of range.
+        **options: The fields of `CurriculumOptions`.
+
+    Raises:
+        ConfigError: An argument lies outside its range.
 
     Examples:
         >>> curriculum = InternalizationCurriculum(["heat", "cool"])
@@ -226,7 +229,8 @@ class InternalizationCurriculum:
     def n_plus(self, task_type: str, group_size: int) -> int:
         """The number of skill-injected rollouts in a group: half-up rounding, 1 to ``group_size - 1``; 0 once retired.
 
-        ConfigError if ``group_size`` leaves no room for both branches of an active type.
+        Raises:
+            ConfigError: ``group_size`` leaves no room for both branches of an active type.
         """
         if not self.is_active(task_type):
             return 0
@@ -260,13 +264,16 @@ class InternalizationCurriculum:
         *,
         standard_error: Mapping[str, float] | None = None,
     ) -> tuple[Retirement, ...]:
-        """Takes in one validation: smooths the gaps, then retires types and returns them; at step 0 no type retires.
+        """Takes in one validation: smooths the gaps, then retires. At step 0 (before training) no type retires.
 
         Args:
             sr_with: Success rate with the skill per type, in [0, 1]. Every active type must be there; retired ones may.
             sr_without: Success rate without the skill, same types.
             step: Training steps done so far.
             standard_error: Standard error of each type's gap (success with minus without); for ``margin``.
+
+        Returns:
+            The types that retired at this validation.
 
         Raises:
             ConfigError: A rate is missing or outside [0, 1], or ``margin`` lacks its standard errors.

@@ -88,7 +88,11 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 
     @abstractmethod
     def task_type_of(self, task_id: str) -> str:
-        """Returns a task's type; UnknownNameError if there is no such task."""
+        """Returns a task's type.
+
+        Raises:
+            UnknownNameError: There is no such task.
+        """
 
     def identify(self, task_ids: Iterable[str]) -> Info:
         """Returns what identifies tasks besides their names, JSON-able, for a panel's hash: nothing, unless overridden.
@@ -197,7 +201,11 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         return Snapshot(self._task_id, self._state(), self._action, self._observation, self._action_valid)
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
-        """Goes back to a snapshot; returns the observation and the info of that moment."""
+        """Goes back to a snapshot.
+
+        Returns:
+            The observation and the info of that moment.
+        """
         kind = self.task_type_of(snapshot.task_id)
         if self._task_id != snapshot.task_id:
             self._task_id = ""

@@ -127,7 +127,8 @@ _registered: dict[str, EnvSpec] = {}
 def register(spec: EnvSpec) -> None:
     """Makes an environment known by its short name and its id, and registers it with Gymnasium; twice is once.
 
-    ConfigError if another environment has that short name, or that id.
+    Raises:
+        ConfigError: Another environment has that short name, or that id.
     """
     there = gymnasium.registry.get(spec.id)
     if spec.entry_point and there is not None and there.entry_point != spec.entry_point:

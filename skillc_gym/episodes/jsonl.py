@@ -20,7 +20,8 @@ MAX_LINE_BYTES = 16_777_216
 def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:
     """Writes episodes one by one, replacing the file at once: nobody ever sees half of it. Returns the path.
 
-    StorageError if the disk is full or read-only, or a link stands where the draft is written.
+    Raises:
+        StorageError: The disk is full or read-only, or a link stands where the draft is written.
     """
     target = Path(path)
     # ASCII escapes keep whatever a model wrote (lone surrogates, line separators) on one readable line.
@@ -29,7 +30,12 @@ def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Pa
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[Episode]:
-    """Reads episodes back, equal to those written: all of :func:`iter_jsonl`, which holds one at a time."""
+    """Reads episodes back, equal to those written. For files that do not fit into memory there is :func:`iter_jsonl`.
+
+    Raises:
+        MissingDataError: There is no such file.
+        TranscriptError: A line is not an episode; the message names the line.
+    """
     return list(iter_jsonl(path))
 
 

@@ -125,9 +125,10 @@ class AlfworldEnvs(_Envs):
         return [answer.observation for answer in answers], None, [answer.info for answer in answers]
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], Infos]:
-        """Carries out one command per member; returns observations, None for pictures, rewards, dones, infos.
+        """Carries out one command per member; 10.0 is the reward of every answer that is won.
 
-        10.0 is the reward of every answer that is won.
+        Returns:
+            text observations, None for pictures, rewards, dones, infos.
         """
         observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
         return observations, None, rewards, dones, infos
@@ -169,9 +170,10 @@ class WebshopEnvs(_Envs):
         return [answer.observation for answer in answers], [answer.info for answer in answers]
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], list[float], list[bool], Infos]:
-        """Carries out one action per member; returns observations, rewards, dones, infos.
+        """Carries out one action per member; 10.0 is the reward of a purchase with a score of 1, else 0.
 
-        10.0 is the reward of a purchase with a score of 1, else 0.
+        Returns:
+            observations, rewards, dones, infos.
         """
         observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
         return observations, rewards, dones, infos

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
-from skillc_gym.envs.webshop.catalog.catalog import FEATURES, ImageFeatures, escape_marks
+from skillc_gym.envs.webshop.catalog.catalog import escape_marks
+from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
 from skillc_gym.envs.webshop.goals.nouns import NounTagger, nouns_of

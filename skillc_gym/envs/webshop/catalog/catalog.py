@@ -1,4 +1,4 @@
-"""A built catalogue, read-only, mapped by all processes of a host: products, their search index, their pictures.
+"""A built catalogue: products and their search index, read-only, mapped by all processes of a host.
 
 Pages in the modes "text" and "text_rich" mark their parts by ``[SEP]``, ``[button] ... [button_]`` and the like, and
 upstream puts the products' text between these as it is: a title can draw a button, or a whole page. An escaped
@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, read_listing, read_record
 from skillc_gym.envs.webshop.catalog.product import Listing, Product, changed_texts, in_texts
@@ -29,8 +26,6 @@ from skillc_gym.errors import CatalogError, MissingDataError
 
 _REMEMBERED, _REMEMBERED_ESCAPED = 256, 1 << 10
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
-FEATURES = 512
-"""The length of upstream's vectors of pictures, and of the zeros for a page without a picture."""
 
 
 class Note(NamedTuple):
@@ -203,35 +198,3 @@ class EscapedCatalog:
         changed = changed_texts(product, partial(in_texts, escape_marks))
         changed.pop("main_image", None)
         return replace(product, **changed) if changed else product
-
-
-class ImageFeatures:
-    """The features of pictures by their addresses.
-
-    ``path`` is an ``.npz`` file with ``urls`` (N texts) and ``features`` (N, 512). Upstream's two files become one by
-    ``numpy.savez(path, urls=torch.load("feat_ids.pt"), features=torch.load("feat_conv.pt"))``. MissingDataError if
-    there is no such file, CatalogError if it holds something else.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            with np.load(path, allow_pickle=False) as kept:
-                urls, self._features = kept["urls"], np.asarray(kept["features"], np.float32)
-        except FileNotFoundError as error:
-            raise MissingDataError(
-                f"There is no file of features {os.fspath(path)!r}; leave image_features= out, or name an .npz file "
-                "with urls and features."
-            ) from error
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
-            raise CatalogError(f"{os.fspath(path)!r} is no .npz file with urls and features: {error}") from error
-        if (*urls.shape, FEATURES) != self._features.shape or urls.ndim != 1:
-            raise CatalogError(
-                f"{os.fspath(path)!r} needs N urls and features of shape (N, {FEATURES}), as upstream has them; got "
-                f"{urls.shape} and {self._features.shape}."
-            )
-        self._rows = {str(url): row for row, url in enumerate(urls)}
-
-    def of(self, url: str) -> NDArray[np.float32]:
-        """Returns the features of a picture, zeros for an unknown one: float32 of shape (512,)."""
-        row = self._rows.get(url)
-        return np.zeros(FEATURES, np.float32) if row is None else self._features[row].copy()

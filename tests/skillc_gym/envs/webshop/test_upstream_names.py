@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from skillc_gym.envs.webshop.catalog import generate_rows
-from skillc_gym.envs.webshop.catalog.catalog import ImageFeatures
+from skillc_gym.envs.webshop.catalog.image_features import ImageFeatures
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.compat import REPLACED
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, UnknownNameError
