@@ -154,12 +154,15 @@ def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[
         replace_file(path, [picture.getvalue()])
 
 
-def title(axes: Any, what: str, how: str = "") -> None:
-    """Says in bold what the plot shows, and in small grey type below how it was measured; both are wrapped."""
+def title(axes: Any, what: str, how: str = "", beside: float = 0.0) -> None:
+    """Says in bold what the plot shows, and in small grey type below how it was measured; both are wrapped.
+
+    ``beside``: inches of the figure's width that names beside its plots take.
+    """
     spec = axes.get_subplotspec()
     grid = spec.get_gridspec()
     shares = grid.get_width_ratios()
-    width = axes.figure.get_figwidth() * sum(shares[i] for i in spec.colspan) / sum(shares) - 0.6
+    width = (axes.figure.get_figwidth() - beside) * sum(shares[i] for i in spec.colspan) / sum(shares) - 0.6
     bold, small = (int(each * max(width, 1.2)) for each in (11.3, 15.5))
     what, how = (words.replace(" %", "\N{NO-BREAK SPACE}%") for words in (what, how))
     explained = wrap(how, small, break_long_words=False)
@@ -170,11 +173,12 @@ def title(axes: Any, what: str, how: str = "") -> None:
 
 
 def shared_legend(figure: Any, columns: int) -> None:
-    """One legend below all plots of a figure: every label once."""
+    """One legend below all plots of a figure: every label once, in as many columns as have room, at most these."""
     found = [axes.get_legend_handles_labels() for axes in figure.axes]
     lines = {label: line for lines, labels in found for line, label in zip(lines, labels, strict=True)}
     if lines:
-        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=columns)
+        fitting = int(figure.get_figwidth() / (0.5 + 0.07 * max(map(len, lines))))
+        figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=max(1, min(columns, fitting)))
 
 
 def step_axis(axes: Any, total_steps: int) -> None:

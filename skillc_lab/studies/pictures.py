@@ -46,6 +46,8 @@ _PLAIN: dict[str, dict[str, Any]] = {
 _FEW = 8
 """Curves of at most so many validations have a marker at each."""
 _QUIET, _FELL = "#5b626d", "#b2182b"
+_LETTER, _ROOM = 0.077, 1.8
+"""Inches that a letter of a method's name takes, and that names have before a map becomes wider."""
 
 
 def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
@@ -97,11 +99,14 @@ def _seeds(axes: Any, y: float, values: Sequence[float], colour: str) -> None:
 
 
 def curve_names(regimes: Sequence[Regime]) -> list[str]:
-    """The baseline, then the other methods, or :data:`TOLD_APART` where they are more than six."""
-    baseline = regimes[0].rows[0].method
-    run = dict.fromkeys(row.method for regime in regimes for row in regime.rows)
-    chosen = run if len(run) <= 1 + _NAMED else TOLD_APART
-    return [baseline, *(name for name in chosen if name in run and name != baseline)]
+    """The baseline, then the other methods; of more than five :data:`TOLD_APART`, or else the five highest means."""
+    baseline, areas = regimes[0].rows[0].method, dict[str, list[float]]()
+    for row in (row for regime in regimes for row in regime.rows if row.method != baseline):
+        areas.setdefault(row.method, []).append(row.area.mean)
+    if len(areas) <= _NAMED:
+        return [baseline, *areas]
+    told = [name for name in TOLD_APART if name in areas]
+    return [baseline, *(told or sorted(areas, key=lambda name: -fmean(areas[name]))[:_NAMED])]
 
 
 def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
@@ -161,14 +166,17 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path) -> None:
     names = by_lead(regimes)
     across = min(2, len(regimes))
     down = ceil(len(regimes) / across)
-    with canvas(path, max(9.5, 5.2 * across + 1.6), down * (1.5 + 0.24 * len(names)) + 0.9) as figure:
+    beside = _LETTER * max(len(method_words(name)) for name in names)
+    with canvas(
+        path, max(9.5, 5.2 * across + 1.6) + max(0.0, beside - _ROOM), down * (1.5 + 0.24 * len(names)) + 0.9
+    ) as figure:
         plots = figure.subplots(down, 2 * across, width_ratios=[1.9, 1.0] * across, squeeze=False)
         colours = _colours(regimes)
         for place, regime in enumerate(regimes):
             left, right = plots[place // across][2 * (place % across) :][:2]
-            _draw_without(left, regime, names, colours)
+            _draw_without(left, regime, names, colours, beside)
             _name_rows(left, names if place % across == 0 else [])
-            _draw_with(right, regime, names)
+            _draw_with(right, regime, names, beside)
         for spare in plots.flat[2 * len(regimes) :]:
             spare.axis("off")
         _explain(figure, colours)
@@ -198,7 +206,7 @@ def _look(row: MethodRow, colours: Any) -> dict[str, Any]:
     return _PLAIN.get(row.against.verdict, coloured)
 
 
-def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any) -> None:
+def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any, beside: float) -> None:
     for place, name in enumerate(names):
         row = regime.row(name)
         if row is None:
@@ -213,10 +221,10 @@ def _draw_without(axes: Any, regime: Regime, names: Sequence[str], colours: Any)
     _finish(axes, len(names), 1.18)
     before = "" if regime.before is None else f"; {100 * regime.before.without:.0f} % before"
     drawn = [row for name in names if (row := regime.row(name))]
-    title(axes, _headline(drawn, "without"), f"{regime.name}, {regime.seeds}; without the skill{before}")
+    title(axes, _headline(drawn, "without"), f"{regime.name}, {regime.seeds}; without the skill{before}", beside)
 
 
-def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
+def _draw_with(axes: Any, regime: Regime, names: Sequence[str], beside: float) -> None:
     for place, row in ((place, row) for place, name in enumerate(names) if (row := regime.row(name))):
         change = row.changes.get("with")
         fell = change is not None and change.interval.high < 0 and change.seeds > 1
@@ -231,7 +239,7 @@ def _draw_with(axes: Any, regime: Regime, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), [])
     _finish(axes, len(names), 1.22)
     before = "" if regime.before is None else f"; {100 * regime.before.with_skill:.0f} % before"
-    title(axes, "With it", f"success{before}")
+    title(axes, "With it", f"success{before}", beside)
 
 
 def _whole_points(difference: float) -> str:

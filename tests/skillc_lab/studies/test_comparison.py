@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
+from skillc_lab.report import canvas
 from skillc_lab.studies import (
     UNTRAINED,
     CellResult,
@@ -22,6 +26,8 @@ from skillc_lab.studies import (
     comparison_table,
     difference,
     draw_record,
+    draw_regime_map,
+    pictures,
     record,
     regimes_of,
     success,
@@ -266,3 +272,28 @@ def test_methods_stand_by_their_lead_and_many_have_the_curves_of_the_candidates_
     more = [replace(regimes[0].rows[1], method=f"skillc:omega={i}") for i in range(4)]
     many = [replace(regimes[0], rows=[*regimes[0].rows, *more])]
     assert curve_names(many) == ["grpo", *(name for name in TOLD_APART if name in ("skillc", "skill0"))]
+    grid = [replace(regimes[0].rows[1], method=f"grpo.t{i}", cells=random_cells("x", i / 10)) for i in range(6)]
+    tuned = [replace(regimes[0], rows=[regimes[0].rows[0], *grid])]
+    assert curve_names(tuned) == ["grpo", *(f"grpo.t{i}" for i in (5, 4, 3, 2, 1))]
+
+
+def test_long_names_leave_room_for_titles_and_the_legend(several, tmp_path, monkeypatch):
+    text, found = pytest.importorskip("matplotlib.text", reason="needs the extra 'report'").Text, []
+
+    @contextmanager
+    def kept(path: Path, width: float, height: float) -> Iterator[Any]:
+        with canvas(path, width, height) as figure:
+            yield figure
+            figure.draw_without_rendering()
+            left, right, bar = figure.axes
+            (title,) = left.findobj(lambda each: isinstance(each, text) and each.get_text() == left.get_title("left"))
+            legend_end = bar.xaxis.label.get_window_extent().x1
+            found.append((title.get_window_extent().x1, right.bbox.x0, legend_end, figure.bbox.x1))
+
+    monkeypatch.setattr(pictures, "canvas", kept)
+    (regime, _) = regimes_of([several])
+    rows = [replace(row, method=f"{row.method}.lr0.0001.groups4of16.minibatches4") for row in regime.rows]
+    draw_regime_map([replace(regime, rows=rows)], tmp_path / "map.png")
+    ((title_end, beside, legend_end, whole),) = found
+    assert title_end < beside
+    assert legend_end <= whole
