@@ -3,6 +3,8 @@
 ``python -m benchmarks.mutants --count 200`` draws places by a seed, changes each (a comparison, an operator, a
 condition, a number, a truth value), runs the quick tests that mirror its folder until one fails, and counts. It works
 in a copy of the tree, so that nothing here is touched; ``--tree`` names another one, such as an older revision's.
+``--against OLDER`` draws among the functions that both trees hold word for word, and makes each change in both: what
+differs then is the tests alone, so that a few pairs say more than two samples of different places would.
 """
 
 from __future__ import annotations
@@ -78,6 +80,39 @@ def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
             yield Mutant(str(path.relative_to(root)), getattr(node, "lineno", 0), number, type(node).__name__)
 
 
+def shared_mutants(root: Path, other: Path) -> list[tuple[Mutant, Mutant]]:
+    """The same changes in both trees, of all functions that each holds once, whatever its file and docstring are."""
+    here, there = functions_of(root), functions_of(other)
+    return [pair for key in sorted(here.keys() & there.keys()) for pair in zip(here[key], there[key], strict=True)]
+
+
+def functions_of(root: Path) -> dict[str, list[Mutant]]:
+    """The mutants of every outermost function and method, by what it is; what a tree holds twice is left out."""
+    found: dict[str, list[list[Mutant]]] = {}
+    for path in files_of(root):
+        numbered = {mutant.node: mutant for mutant in mutants_of(root, path)}
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
+        for key, function in _outermost(tree, ""):
+            own = [numbered[numbers[id(node)]] for node in ast.walk(function) if numbers[id(node)] in numbered]
+            found.setdefault(key, []).append(own)
+    return {key: each[0] for key, each in found.items() if len(each) == 1}
+
+
+def _outermost(node: ast.AST, inside: str) -> Iterator[tuple[str, ast.AST]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _outermost(child, f"{inside}{child.name}.")
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = child.body[ast.get_docstring(child) is not None :]
+            yield f"{inside}{child.name}: {ast.dump(child.args)} {[ast.dump(line) for line in body]}", child
+
+
+def files_of(root: Path) -> list[Path]:
+    """The code that is changed, in the order of its names."""
+    return sorted(path for package in PACKAGES for path in (root / package).rglob("*.py"))
+
+
 def _not_run(node: ast.AST) -> list[ast.AST]:
     """Parts that are never executed, or whose change is none: annotations, and the line that asks for type checkers."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -123,25 +158,29 @@ def _passes(root: Path, tests: str) -> bool:
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Draws the mutants and runs their tests, in as many copies of the tree as there are workers."""
-    root = options.tree.resolve()
-    files = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py"))
-    drawn = random.Random(options.seed).sample(
-        [each for path in files for each in mutants_of(root, path)], options.count
-    )
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.workers) as pool:
-        copies = [Path(folder, str(number)) for number in range(options.workers)]
+    root, draw = options.tree.resolve(), random.Random(options.seed)
+    if options.against is None:
+        places = [each for path in files_of(root) for each in mutants_of(root, path)]
+        return {"seed": options.seed, **_counted(root, draw.sample(places, options.count), options.workers)}
+    other = options.against.resolve()
+    places_of_both = shared_mutants(root, other)
+    here, there = map(list, zip(*draw.sample(places_of_both, options.count), strict=True))
+    # Half of the workers each, so that an interrupted measurement was as long at both.
+    with ThreadPoolExecutor(2) as pool:
+        sides = list(pool.map(_counted, (root, other), (here, there), [max(1, options.workers // 2)] * 2))
+    return {"seed": options.seed, "places": len(places_of_both), "tree": sides[0], "against": sides[1]}
+
+
+def _counted(root: Path, drawn: Sequence[Mutant], workers: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
+        copies = [Path(folder, str(number)) for number in range(workers)]
         for copy in copies:
             shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git", ".venv", "build", "runs", "*.egg-info"))
-        shares = [drawn[number :: options.workers] for number in range(options.workers)]
+        shares = [drawn[number::workers] for number in range(workers)]
         alive = [found for own in pool.map(_alive, copies, shares) for found in own]
     killed = len(drawn) - len(alive)
-    return {
-        "mutants": len(drawn),
-        "killed": killed,
-        "interval": wilson(killed, len(drawn)).to_json(),
-        "seed": options.seed,
-        "alive": [asdict(mutant) for mutant in alive],
-    }
+    interval = wilson(killed, len(drawn)).to_json()
+    return {"mutants": len(drawn), "killed": killed, "interval": interval, "alive": [asdict(each) for each in alive]}
 
 
 def _alive(copy: Path, mutants: Sequence[Mutant]) -> list[Mutant]:
@@ -156,6 +195,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Runs the sample."""
     parser = options_parser(__doc__)
     parser.add_argument("--tree", type=Path, default=Path.cwd(), help="the checkout (default: this folder)")
+    parser.add_argument("--against", type=Path, help="another checkout: the same changes in both (default: none)")
     parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the draw (default: 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import bench, bench_webshop, parity_webshop
 from benchmarks.bench_webshop import walk
 from benchmarks.measuring import Bench, Figure
-from benchmarks.mutants import changed, main, mirrors_of, mutants_of, survives
+from benchmarks.mutants import changed, main, mirrors_of, mutants_of, shared_mutants, survives
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
 
@@ -120,3 +120,19 @@ def test_tests_that_fail_without_a_change_notice_nothing(tmp_path: Path, capsys:
     )
     assert main(["--tree", str(tmp_path), "--count", "1", "--workers", "1"]) == 2
     assert "fails in the copy without any change" in capsys.readouterr().err
+
+
+def test_two_trees_get_the_same_changes_of_the_functions_that_each_holds_once(tmp_path: Path) -> None:
+    kept = "def kept(a: int = 3) -> bool:\n    '''As it was called {}.'''\n    return a < 2 and a != 7\n\n"
+    old = kept.format("then") + "def rewritten(a):\n    return a + 1\n"
+    new = (
+        "class Box:\n    def kept(self):\n        return True\n\n"
+        + kept.format("since")
+        + "def rewritten(a):\n    return a + 2\n"
+    )
+    write_tree(tmp_path, {"new/trainers/box.py": new, "old/trainers/rules.py": old})
+    pairs = shared_mutants(tmp_path / "new", tmp_path / "old")
+    assert len(pairs) == 6  # `3`, `and`, `<`, `2`, `!=` and `7`; neither the method of that name, nor `rewritten`
+    assert all(here.change == there.change and here.line - there.line == 4 for here, there in pairs)
+    write_tree(tmp_path, {"old/trainers/copy.py": old})
+    assert shared_mutants(tmp_path / "new", tmp_path / "old") == []
