@@ -1,8 +1,8 @@
-"""Whether the tests notice a fault: changes one place of the code at a time, and runs the tests of its room.
+"""Whether the tests notice a fault: changes one place of the code at a time, and runs the tests that pass through it.
 
-``python -m benchmarks.mutants --count 200`` draws places by a seed, changes each (a comparison, an operator, a
-condition, a number, a truth value), runs the quick tests that mirror its folder until one fails, and counts. It works
-in a copy of the tree, so that nothing here is touched; ``--tree`` names another one, such as an older revision's.
+``python -m benchmarks.mutants --count 200`` runs the quick tests once, to see which lines each passes through. Then it
+draws places by a seed, changes each (a comparison, an operator, a condition, a number, a truth value), runs its tests
+until one fails, and counts. It needs pytest-cov, and works in a copy of the checkout that ``--tree`` names.
 ``--against OLDER`` draws among the functions that both trees hold word for word, and makes each change in both: what
 differs then is the tests alone, so that a few pairs say more than two samples of different places would.
 """
@@ -17,16 +17,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import measurement, options_parser
-from skillc_gym.errors import ConfigError
 from trainers.stats import wilson
 
 PACKAGES = ("skillc_gym", "trainers")
@@ -37,17 +37,20 @@ _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 _COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult
 }  # fmt: skip
-_PATIENCE = 300.0
+_PATIENCE = 900.0
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_WHOLE_FILE = (1, sys.maxsize)
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed place; ``node`` is its number in the walk over its file's syntax tree."""
+    """One changed place; ``node`` is its number in the walk over its file's tree, ``lines`` are those run with it."""
 
     file: str
     line: int
     node: int
     change: str
+    lines: tuple[int, int] = _WHOLE_FILE
 
 
 def changed(node: ast.AST) -> ast.AST | None:
@@ -75,9 +78,25 @@ def mutants_of(root: Path, path: Path) -> Iterator[Mutant]:
     """All places of a file that can be changed; annotations and what only types are not among them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped = {id(node) for outer in ast.walk(tree) for part in _not_run(outer) for node in ast.walk(part)}
+    within: dict[int, ast.stmt] = {}
     for number, node in enumerate(ast.walk(tree)):
+        if isinstance(node, _FUNCTIONS) or (isinstance(node, ast.stmt) and id(node) in within):
+            within[id(node)] = node
+        within.update({id(child): within[id(node)] for child in ast.iter_child_nodes(node) if id(node) in within})
         if id(node) not in skipped and changed(node) is not None:
-            yield Mutant(str(path.relative_to(root)), getattr(node, "lineno", 0), number, type(node).__name__)
+            found = _lines(within.get(id(node)))
+            yield Mutant(str(path.relative_to(root)), getattr(node, "lineno", 0), number, type(node).__name__, found)
+
+
+def _lines(statement: ast.stmt | None) -> tuple[int, int]:
+    """The lines that run with a statement's own expressions; of a function's defaults, its body's."""
+    if statement is None:
+        return _WHOLE_FILE
+    end = statement.end_lineno or statement.lineno
+    body = getattr(statement, "body", None)
+    if not body:
+        return statement.lineno, end
+    return (body[0].lineno, end) if isinstance(statement, _FUNCTIONS) else (statement.lineno, body[0].lineno - 1)
 
 
 def shared_mutants(root: Path, other: Path) -> list[tuple[Mutant, Mutant]]:
@@ -103,7 +122,7 @@ def _outermost(node: ast.AST, inside: str) -> Iterator[tuple[str, ast.AST]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             yield from _outermost(child, f"{inside}{child.name}.")
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(child, _FUNCTIONS):
             body = child.body[ast.get_docstring(child) is not None :]
             yield f"{inside}{child.name}: {ast.dump(child.args)} {[ast.dump(line) for line in body]}", child
 
@@ -121,16 +140,52 @@ def _not_run(node: ast.AST) -> list[ast.AST]:
     return [part for part in kept if isinstance(part, ast.AST)]
 
 
-def mirrors_of(root: Path, file: str) -> list[str]:
-    """The tests that mirror a file, one after the other: those of its name, then the nearest folder's."""
-    path = Path("tests", file).with_suffix("")
-    named = [str(found.relative_to(root)) for found in root.glob(f"{path.parent}/test_{path.name}.py")]
-    nearest = next(folder for folder in (path, *path.parents) if any((root / folder).rglob("test_*.py")))
-    # The whole of a package is not the mirror of one of its files.
-    return named if named and len(nearest.parts) < 3 else [*named, str(nearest)]
+@dataclass(frozen=True)
+class PassingTests:
+    """The tests that pass without a change, by file and line that they pass through; the narrowest come first."""
+
+    through: Mapping[str, Mapping[int, Sequence[str]]]
+    left_out: Sequence[str]
+    """Tests that fail without a change, and so notice none."""
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """A place's tests; where no function is around it, those of its whole file."""
+        first, last = mutant.lines
+        lines = self.through.get(mutant.file, {})
+        return list(dict.fromkeys(test for line, tests in lines.items() if first <= line <= last for test in tests))
 
 
-def survives(root: Path, mutant: Mutant) -> bool:
+def passing_tests(root: Path) -> PassingTests:
+    """Runs a tree's quick tests once, noting which lines each passes through."""
+    packages = [f"--cov={package}" for package in PACKAGES]
+    done = _pytest(root, ["tests", "-rfE", *packages, "--cov-context=test", "--cov-report="], timeout=None)
+    summary = [line.split() for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    left_out = sorted({_function(words[1]) for words in summary})
+    through = _contexts(root)
+    passed = Counter(_function(name) for lines in through.values() for names in lines.values() for name in names)
+
+    def narrowest_first(names: Sequence[str]) -> list[str]:
+        found = {_function(name) for name in names if name} - set(left_out)
+        return sorted(found, key=lambda test: (passed[test], test))
+
+    tests = {file: {line: narrowest_first(names) for line, names in lines.items()} for file, lines in through.items()}
+    return PassingTests(tests, left_out)
+
+
+def _contexts(root: Path) -> dict[str, dict[int, list[str]]]:
+    from coverage import CoverageData
+
+    data = CoverageData(basename=str(root / ".coverage"))
+    data.read()
+    return {str(Path(file).relative_to(root)): data.contexts_by_lineno(file) for file in data.measured_files()}
+
+
+def _function(context: str) -> str:
+    """A test's function, without the parameters in its name and the phase behind it."""
+    return context.partition("|")[0].partition("[")[0]
+
+
+def survives(root: Path, mutant: Mutant, tests: Sequence[str]) -> bool:
     """Changes the place, runs its tests, and puts the file back."""
     path = root / mutant.file
     before = path.read_text(encoding="utf-8")
@@ -141,19 +196,20 @@ def survives(root: Path, mutant: Mutant) -> bool:
     vars(target).update(vars(new))
     path.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
     try:
-        return all(_passes(root, tests) for tests in mirrors_of(root, mutant.file))
+        return not tests or _pytest(root, ["-x", *tests], timeout=_PATIENCE).returncode in (0, 5)  # 5: no test
+    except subprocess.TimeoutExpired:
+        return False
     finally:
         path.write_text(before, encoding="utf-8")
 
 
-def _passes(root: Path, tests: str) -> bool:
-    command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", tests]
+def _pytest(root: Path, options: Sequence[str], timeout: float | None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *options]
     # An editable install would find the code that is not changed.
     environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-    with suppress(subprocess.TimeoutExpired):
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, check=False, timeout=_PATIENCE)
-        return done.returncode in (0, 5)  # 5: no test
-    return False
+    return subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=timeout
+    )
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -176,19 +232,21 @@ def _counted(root: Path, drawn: Sequence[Mutant], workers: int) -> dict[str, Any
         copies = [Path(folder, str(number)) for number in range(workers)]
         for copy in copies:
             shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".git", ".venv", "build", "runs", "*.egg-info"))
+        tests = passing_tests(copies[0])
         shares = [drawn[number::workers] for number in range(workers)]
-        alive = [found for own in pool.map(_alive, copies, shares) for found in own]
+        alive = [found for own in pool.map(partial(_alive, tests), copies, shares) for found in own]
     killed = len(drawn) - len(alive)
-    interval = wilson(killed, len(drawn)).to_json()
-    return {"mutants": len(drawn), "killed": killed, "interval": interval, "alive": [asdict(each) for each in alive]}
+    return {
+        "mutants": len(drawn),
+        "killed": killed,
+        "interval": wilson(killed, len(drawn)).to_json(),
+        "alive": [asdict(mutant) for mutant in alive],
+        "left_out": tests.left_out,
+    }
 
 
-def _alive(copy: Path, mutants: Sequence[Mutant]) -> list[Mutant]:
-    for tests in sorted({tests for mutant in mutants for tests in mirrors_of(copy, mutant.file)}):
-        # Every mutant would count as noticed there.
-        if not _passes(copy, tests):
-            raise ConfigError(f"{tests} fails in the copy without any change; make it pass there first")
-    return [mutant for mutant in mutants if survives(copy, mutant)]
+def _alive(tests: PassingTests, copy: Path, mutants: Sequence[Mutant]) -> list[Mutant]:
+    return [mutant for mutant in mutants if survives(copy, mutant, tests.of(mutant))]
 
 
 def main(words: Sequence[str] | None = None) -> int:

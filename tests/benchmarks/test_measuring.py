@@ -13,7 +13,7 @@ import pytest
 from benchmarks import bench, bench_webshop, parity_webshop
 from benchmarks.bench_webshop import walk
 from benchmarks.measuring import Bench, Figure
-from benchmarks.mutants import changed, main, mirrors_of, mutants_of, shared_mutants, survives
+from benchmarks.mutants import changed, main, shared_mutants
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
 
@@ -69,7 +69,7 @@ def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_d
     assert set(record["all_fixes"]) == set().union(*record["fixes"].values())
 
 
-# Mutants: a place is changed in a copy, its own tests decide, and the file is as it was afterwards --------------------
+# Mutants: a place is changed in a copy, the tests through it decide, and the file is as it was afterwards ------------
 
 
 @pytest.mark.parametrize(
@@ -90,36 +90,30 @@ def write_tree(root: Path, files: Mapping[str, str]) -> None:
         (root / path).write_text(text)
 
 
-def test_tests_that_look_kill_a_mutant_and_the_file_stays_as_it_was(tmp_path: Path) -> None:
-    code = "def more(a: 'list[1 + 1]') -> int:\n    unused = 7\n    return a + 1\n"
-    write_tree(
-        tmp_path,
-        {
-            "trainers/room/sums.py": code,
-            "trainers/__init__.py": "",
-            "trainers/room/__init__.py": "",
-            "tests/trainers/room/test_sums.py": "from trainers.room.sums import more\ndef test(): assert more(2) == 3",
-        },
-    )
-    file = tmp_path / "trainers/room/sums.py"
-    assert mirrors_of(tmp_path, "trainers/room/sums.py") == ["tests/trainers/room/test_sums.py", "tests/trainers/room"]
-    found = list(mutants_of(tmp_path, file))
-    assert [(each.line, each.change) for each in found] == [(2, "Constant"), (3, "BinOp"), (3, "Constant")]
-    assert [survives(tmp_path, each) for each in found] == [True, False, False]
-    assert file.read_text() == code
+MUTATED = {
+    "trainers/__init__.py": "",
+    "trainers/sums.py": "def more(a: 'list[1 + 1]') -> int:\n    unused = 7\n    return (a +\n        1)\n"
+    "def lost(a=2):\n    return a\n",
+    "skillc_gym/__init__.py": "",
+    "tests/test_sums.py": "from trainers.sums import more\nimport pytest\n"
+    "@pytest.mark.parametrize('a', [2])\ndef test(a): assert more(a) == 3\n"
+    "def test_that_fails_anyhow(): assert more(2) == 4\n",
+}
 
 
-def test_tests_that_fail_without_a_change_notice_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_tree(
-        tmp_path,
-        {
-            "trainers/room/sums.py": "x = 1\n",
-            "skillc_gym/__init__.py": "",
-            "tests/trainers/room/test_sums.py": "def test(): assert False\n",
-        },
-    )
-    assert main(["--tree", str(tmp_path), "--count", "1", "--workers", "1"]) == 2
-    assert "fails in the copy without any change" in capsys.readouterr().err
+@pytest.mark.slow
+def test_the_tests_that_pass_through_a_place_judge_it_in_each_tree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tree(tmp_path / "new", {name: text for name, text in MUTATED.items() if not name.startswith("tests")})
+    write_tree(tmp_path / "old", MUTATED)
+    assert main(["--tree", str(tmp_path / "new"), "--against", str(tmp_path / "old"), "--count", "4"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["places"], said["tree"]["killed"], said["against"]["killed"]) == (4, 0, 2)
+    # The test passes through the assignment, and looks at both lines of the sum; none calls the last function.
+    assert sorted(mutant["line"] for mutant in said["against"]["alive"]) == [2, 5]
+    assert said["against"]["left_out"] == ["tests/test_sums.py::test_that_fails_anyhow"]
+    assert (tmp_path / "old/trainers/sums.py").read_text() == MUTATED["trainers/sums.py"]
 
 
 def test_two_trees_get_the_same_changes_of_the_functions_that_each_holds_once(tmp_path: Path) -> None:
