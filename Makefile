@@ -30,6 +30,9 @@ export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_OFFLINE ?= 1
 
+# Tests start some hundred processes: where compiled files are forbidden, each would compile the packages anew.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
+
 # Adapters' pins clash, so each is tested in an environment of its own, made on first use.
 ADAPTER_VENVS ?= $(HOME)/.cache/skillc-gym/adapters
 ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl

@@ -17,7 +17,7 @@ from typing import Any
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 from skillc_lab.tables import Table, write_record
-from trainers.tracking import require_clean
+from trainers.tracking import provenance, require_clean
 
 RECORDS = Path(__file__).parent / "records"
 
@@ -73,10 +73,11 @@ def measurement(
     def work() -> None:
         if options.out:
             require_clean(allow_changes=options.allow_changes)
+        git = provenance()["git"]
         found.append(measure(options))
         print(json.dumps(found[0], indent=1, ensure_ascii=False))
         if options.out:
-            write_record(options.out.with_suffix(".json"), found[0])
+            write_record(options.out.with_suffix(".json"), found[0], git)
 
     return exit_status(work) or int(failed(found[0]))
 

@@ -126,10 +126,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is no record that can be read: {error}") from error
 
 
-def write_record(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes a record, marked with the revision that it was made on and whether the tree had changes."""
+def write_record(path: Path, values: Mapping[str, Any], git: Mapping[str, Any] | None = None) -> None:
+    """Writes a record, marked with the revision that it was made on and whether the tree had changes, then or now."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {**values, "git": provenance()["git"]})
+    write_json(path, {**values, "git": git or provenance()["git"]})
 
 
 def record_names(paths: Sequence[Path]) -> list[str]:

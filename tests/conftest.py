@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -26,6 +27,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts files with slow tests first: of two processes none should begin the longest file when the other ends."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: -slow[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what was imported out of later garbage collections, which went through all of torch some hundred times."""
+    gc.collect()
+    gc.freeze()
 
 
 def there(named: str | None, usual: Path, what: str) -> Path:

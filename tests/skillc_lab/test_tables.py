@@ -46,6 +46,8 @@ def test_records_keep_their_revision_and_come_back(tmp_path: Path):
     found = read_json(tmp_path / "new/a.json")
     assert found["found"] == [1]
     assert "git" in found
+    write_record(tmp_path / "new/a.json", {}, {"revision": "that of the beginning", "changed": False})
+    assert read_json(tmp_path / "new/a.json")["git"]["revision"] == "that of the beginning"
     assert record_names([tmp_path / "a.json", Path("here/b.json")]) == ["a.json", "here/b.json"]
 
 

@@ -84,6 +84,15 @@ def test_a_conversation_that_has_ended_goes_on_where_it_was(tiny_model: Any) -> 
         assert_uncached(tiny_model, [(prompts[key], reply) for key, reply in zip((first, second), said, strict=True)])
 
 
+def test_lines_without_conversations_are_forgotten(tiny_model: Any) -> None:
+    """Fifteen conversations need fifteen rows at most, however often their lines part."""
+    engine = SharingEngine(tiny_model, [EOS])
+    for _ in range(2):
+        play(engine, temperature=1.0)
+        engine.release([(g, m) for g in range(3) for m in range(5)])
+    assert len(engine._slots) <= 15
+
+
 def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
     """Two sets of conversations speak in turn: the cache stays as large as both need."""
     engine = SharingEngine(tiny_model, [], max_rows=8)
