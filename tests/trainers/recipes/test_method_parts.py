@@ -223,6 +223,17 @@ def test_imitation_alone_takes_every_won_episode():
     assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
 
 
+def test_won_episodes_are_imitated_behind_both_prompts_if_asked():
+    batch = contrasted([episode(won=True, condition=1), episode(won=True), episode(won=False, condition=1)])
+    maker = WonRows(imitated_behind="both")
+    rows = maker(view(batch))
+    played = batch.trajectories[0].rows[0].prompt_ids
+    assert [(row.trajectory, row.row.prompt_ids) for row in rows] == [(0, [0]), (0, played), (1, [0])]
+    assert played != [0]
+    assert len({row.weights["relabelling"] for row in rows}) == 1
+    assert len(rows) <= maker.most_rows * len(batch.trajectories)
+
+
 class FakeChat:
     """Knows words by their number."""
 

@@ -99,19 +99,24 @@ class ImitatedRows(RowMaker):
     """Words in a row that a thought has in common with the skill, and that nobody else said, make it a quotation; 0 for
     every thought."""
 
-    def imitated(self, update: UpdateView, i: int, place: int, weight: float) -> list[TrainingRow]:
-        """The rows of one rollout of the update, by its number and its place among this process's."""
+    def imitated(
+        self, update: UpdateView, i: int, place: int, weight: float, *, as_played: bool = False
+    ) -> list[TrainingRow]:
+        """The rows of one rollout of the update, by its number and its place among this process's.
+
+        They stand behind the prompt without the skill, or, ``as_played``, behind that which was played.
+        """
         trajectory = update.batch.trajectories[i]
         weights = {"relabelling": update.weight(i, weight)}
         return [
             TrainingRow(
-                row=update.prompts.with_skill_text(row, ""),
+                row=row if as_played else update.prompts.with_skill_text(row, ""),
                 advantages=np.zeros(row.model_tokens),
                 weights=weights,
                 trajectory=place,
                 task_type=trajectory.episode.task_type,
             )
-            for row in self._edited(trajectory, update.prompts.chat)
+            for row in (trajectory.rows if as_played else self._edited(trajectory, update.prompts.chat))
         ]
 
     def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
@@ -203,11 +208,25 @@ class WonRows(ImitatedRows):
     """Every won episode at full weight, in whichever condition it was played."""
 
     name: ClassVar[str] = "won_rows"
+    imitated_behind: Literal["without_skill", "both"] = "without_skill"
+    """Where an episode that was played with the skill is imitated: behind the prompt without it, or behind both, which
+    ``hint_reliance`` then averages over."""
+
+    @property
+    def most_rows(self) -> float:
+        """One for each prompt."""
+        return 2.0 if self.imitated_behind == "both" else 1.0
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won episodes."""
         won = np.asarray(update.batch.success) > 0
-        return [row for place, i in enumerate(update.own) if won[i] for row in self.imitated(update, i, place, 1.0)]
+        made = []
+        for place, i in enumerate(update.own):
+            if won[i]:
+                made += self.imitated(update, i, place, 1.0)
+                if self.imitated_behind == "both" and update.batch.condition[i]:
+                    made += self.imitated(update, i, place, 1.0, as_played=True)
+        return made
 
 
 @dataclass(frozen=True)
