@@ -1,8 +1,8 @@
-"""A toy environment that obeys the suite's contract: say the word that you are asked for, some turns in a row."""
+"""A toy environment that obeys the suite's contract, say the word that you are asked for, and a scripted engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ import gymnasium
 
 from skillc_gym.spaces import Unicode
 from trainers.config import TrainConfig
-from trainers.engines import Engine
+from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.rollout import make_chat, make_rollouts, token_policy
 from trainers.rollout.collect import GroupRollouts
 from trainers.tracking.progress import SilentProgress
@@ -97,6 +97,22 @@ def write_library(folder: Path) -> Path:
     general.mkdir()
     (general / "SKILL.md").write_text('---\nname: general\ndescription: For all.\ntask_types: ["*"]\n---\nskill text\n')
     return folder
+
+
+class ScriptedEngine(Engine):
+    """Asks a function for each reply, from the prompt in words; replies end with the end token, if not cut."""
+
+    def __init__(self, policy: Callable[[str], str], tokenizer: Any) -> None:
+        self.policy, self.tokenizer = policy, tokenizer
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        return [self._reply(request) for request in requests]
+
+    def _reply(self, request: Request) -> Generation:
+        text = self.policy(self.tokenizer.decode(list(request.prompt_ids), skip_special_tokens=False))
+        ids = list(self.tokenizer.encode(text, add_special_tokens=False))
+        ids = [*ids, self.tokenizer.eos_token_id][: request.max_tokens]
+        return Generation(ids, [0.0] * len(ids))
 
 
 def toy_config(folder: Path, **changes: Any) -> TrainConfig:

@@ -17,8 +17,7 @@ from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.shown import ShowNotes
 from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
-from tests.trainers.scripted_engine import ScriptedEngine
-from tests.trainers.toys import SECRET, TOY_ID, toy_config
+from tests.trainers.toys import SECRET, TOY_ID, ScriptedEngine, toy_config
 from trainers.engines.text import FunctionEngine
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy

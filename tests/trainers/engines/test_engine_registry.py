@@ -10,7 +10,7 @@ import pytest
 
 from skillc_gym.errors import ConfigError, UnknownNameError
 from tests.trainers.conftest import make_model
-from tests.trainers.scripted_engine import ScriptedEngine
+from tests.trainers.toys import ScriptedEngine
 from trainers import train
 from trainers.config import TrainConfig
 from trainers.engines import Engine

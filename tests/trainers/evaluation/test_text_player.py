@@ -16,7 +16,6 @@ from skillc_lab.cli.main import main
 from tests.openai_server import Fault, Handler, Server, openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
-from tests.trainers.scripted_engine import ScriptedEngine
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
 from trainers.evaluation import PairedReport
@@ -254,7 +253,7 @@ def uncounted(report: PairedReport) -> dict[str, Any]:
 def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
     """The same policy, asked in words and in tokens, plays the same episodes."""
     pytest.importorskip("transformers", reason="needs the train extra")
-    from tests.trainers.toys import SECRET, toy_config
+    from tests.trainers.toys import SECRET, ScriptedEngine, toy_config
     from trainers.models import load_tokenizer
 
     config = toy_config(toy_folder, max_reply_tokens=8)

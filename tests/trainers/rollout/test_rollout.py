@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.scripted_engine import ScriptedEngine
-from tests.trainers.toys import SECRET, toy_config, toy_rollouts
+from tests.trainers.toys import SECRET, ScriptedEngine, toy_config, toy_rollouts
 from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
