@@ -76,3 +76,11 @@ def hears_interrupts():
     """A shell starts what runs in its background deaf to Ctrl-C, and so would be the processes that tests start."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def outlives_no_power_cut():
+    """Files are written and not waited for: some hundred runs would each wait for the disk at every checkpoint."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
