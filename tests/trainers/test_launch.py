@@ -53,12 +53,11 @@ ADAPTERS = {"lora_rank": 2, "gradient_checkpointing": True}
     ("sharded", "changes", "atol"),
     [
         (False, {**ADAPTERS, "optimiser": "adafactor", "num_minibatches": 2}, 1e-5),
-        (True, {"method": "skillc+forward_distillation", "validate_every": 1}, 1e-5),
         (True, {**ADAPTERS, "precision": "float32"}, 1e-5),
         # How many rows a pass has decides how bfloat16 rounds.
         (True, {**ADAPTERS, "precision": "bfloat16"}, 1e-4),
     ],
-    ids=["adapters", "sharded", "sharded-adapters", "sharded-adapters-bfloat16"],
+    ids=["adapters", "sharded-adapters", "sharded-adapters-bfloat16"],
 )
 def test_two_processes_train_to_what_one_does(
     sharded: bool, changes: dict[str, Any], atol: float, toy_folder: Path, tmp_path: Path
@@ -69,10 +68,6 @@ def test_two_processes_train_to_what_one_does(
     # One process speaks for both.
     assert done.stderr.count("step    1/2") == 1
     assert "Warning: The launcher" not in done.stderr
-    if sharded and "lora_rank" not in changes:
-        # Before the run and after its first update, by each process.
-        tensors = len(list(make_model(40, layers=1).parameters()))
-        assert done.stderr.count(f"gathered {3 * tensors} tensors") == 2
     assert_same_run(one, tmp_path / "two", atol=atol)
 
 
@@ -123,6 +118,7 @@ def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
     sharded: bool, toy_folder: Path, tmp_path: Path
 ) -> None:
     changes: dict[str, Any] = {"kl_coef": 0.1, "save_every": 1, "validate_every": 3, "transcripts_every": 0, **GRADED}
+    changes |= {"method": "skillc+forward_distillation"} if sharded else {}
     config = toy_config(toy_folder, steps=3, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     (tmp_path / "mark").write_text("0")
@@ -130,7 +126,11 @@ def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
     mark = {"SKILLC_TEST_MARK": str(tmp_path / "mark")}
     train_with_two(two, tmp_path, sharded=sharded, env=mark, dies=True)
     if sharded:
-        assert "(step 2)" in train_with_two(two, tmp_path, sharded=True).stderr
+        said = train_with_two(two, tmp_path, sharded=True).stderr
+        assert "(step 2)" in said
+        # The weights that play, once as it begins and once after its update, by each process.
+        tensors = len(list(make_model(40, layers=1).parameters()))
+        assert said.count(f"gathered {2 * tensors} tensors") == 2
     else:
         # As the launched command named it.
         assert run(two.with_(env=f"tests.trainers.toys:{two.env}")).finished

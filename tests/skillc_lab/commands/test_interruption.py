@@ -48,7 +48,9 @@ def wait_for(condition: Callable[[], object], process: subprocess.Popen[str], se
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
+def test_an_interrupted_run_goes_on(
+    games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     command, options = train_command(games), {"cwd": tmp_path, "env": environment(), "text": True}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, **options)
     wait_for(lambda: updates(tmp_path / "run"), process)
@@ -63,9 +65,9 @@ def test_an_interrupted_run_goes_on(games: Path, tmp_path: Path):
     assert {"config.json", "versions.json", "tasks.json", "metrics.jsonl"} <= {
         path.name for path in (tmp_path / "run").iterdir()
     }
-    again = subprocess.run(command, capture_output=True, check=False, **options)
-    assert again.returncode == 0, again.stderr
-    assert f"(step {done[-1]})" in again.stderr
+    monkeypatch.chdir(tmp_path)
+    assert skillc(["train", *command[2:]]) == 0
+    assert f"(step {done[-1]})" in capsys.readouterr().err
     assert updates(tmp_path / "run") == [1, 2, 3, 4]
     assert (tmp_path / "run/policy/model.safetensors").exists()
 

@@ -70,16 +70,15 @@ def test_the_weights_that_play_are_one_step_behind(toy_folder: Path) -> None:
 
 
 def test_an_interrupted_run_goes_on_exactly(toy_folder: Path) -> None:
-    whole = run(config(toy_folder, "whole", rollouts_ahead=True, save_every=1, keep_checkpoints=9))
-    again = config(toy_folder, "again", rollouts_ahead=True, save_every=1, keep_checkpoints=9)
-    run(again)
-    folder = Path(again.run_folder)
+    whole = config(toy_folder, "whole", rollouts_ahead=True, save_every=1, keep_checkpoints=9)
+    metrics, folder = timeless(run(whole).metrics), Path(whole.run_folder)
+    weights = (folder / "policy" / "model.safetensors").read_bytes()
     # Of the third one the weights that were playing are damaged: it is passed over, as any damaged checkpoint is.
     (folder / "checkpoints" / "step-000003" / "ahead.pt").write_bytes(b"nothing")
-    shutil.rmtree(folder / "checkpoints" / "step-000004")
-    assert timeless(run(again).metrics) == timeless(whole.metrics)
-    policies = [(Path(each) / "policy" / "model.safetensors").read_bytes() for each in (whole.folder.path, folder)]
-    assert policies[0] == policies[1]
+    for later in ("checkpoints/step-000004", "policy"):
+        shutil.rmtree(folder / later)
+    assert timeless(run(whole).metrics) == metrics
+    assert (folder / "policy" / "model.safetensors").read_bytes() == weights
 
 
 def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(toy_folder: Path) -> None:
