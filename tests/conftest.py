@@ -24,9 +24,10 @@ ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts files with slow tests first: of two processes none should begin the longest file when the other ends."""
+    """Puts files with slow or many tests first: no process should begin the longest file when the others end."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    many = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-slow[item.path], -many[item.path], str(item.path)))
 
 
 def pytest_collection_finish() -> None:

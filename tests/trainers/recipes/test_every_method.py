@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from tests.trainers.toys import GRADED, start_learner, toy_config
-from trainers.base import TokenRow
+from trainers.base import TokenRow, shipped_policy
 from trainers.config import TrainConfig
 from trainers.learner import Learner
 from trainers.models import load_model
@@ -24,7 +25,6 @@ pytest.importorskip("trl", reason="needs the train extra")
 from trainers.training import run
 
 SHARED: dict[str, Any] = {
-    "model": "shipped",
     "data": "generated",
     "chat": "compact",
     "steps": 2,
@@ -58,10 +58,25 @@ VARIANTS = (
 METHODS = (*recipe_names(), *VARIANTS)
 
 
+@pytest.fixture(scope="module")
+def shallow(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Each world's shipped policy with its first layer alone."""
+    folders = {}
+    for env in WORLDS:
+        folder = shutil.copytree(shipped_policy(env), tmp_path_factory.mktemp(env) / "model")
+        model = load_model(TrainConfig(model=str(folder), env=env))
+        model.model.layers = model.model.layers[:1]
+        model.config.num_hidden_layers, model.config.layer_types = 1, model.config.layer_types[:1]
+        model.save_pretrained(folder)
+        folders[env] = str(folder)
+    return folders
+
+
 @pytest.mark.parametrize("env", WORLDS)
 @pytest.mark.parametrize("method", METHODS)
-def test_it_runs_in_both_worlds(method: str, env: str, tmp_path: Path) -> None:
-    result = run(TrainConfig(method=method, env=env, run=str(tmp_path), **{**SHARED, **WORLDS[env]}))
+def test_it_runs_in_both_worlds(method: str, env: str, shallow: dict[str, str], tmp_path: Path) -> None:
+    settings = {**SHARED, **WORLDS[env]}
+    result = run(TrainConfig(model=shallow[env], method=method, env=env, run=str(tmp_path), **settings))
     updates = [record for record in result.metrics if record["event"] == "train"]
     assert (result.finished, [record["step"] for record in updates]) == (True, [1, 2])
     keys = {"grad_norm", "entropy", "success", "gap", "gate", "active", "env_steps"}
