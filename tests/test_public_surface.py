@@ -1,10 +1,15 @@
-"""The public surface: every exported name resolves, and signatures are the documented ones."""
+"""The public surface: exported names resolve, signatures are those documented, what pages quote is so."""
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import inspect
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -13,7 +18,10 @@ import pytest
 import skillc_gym
 import trainers
 from skillc_gym import InternalizationCurriculum
+from skillc_gym.errors import MissingExtraError, needs_extra
 from trainers.advantages import csca
+
+ROOT = Path(__file__).resolve().parents[1]
 
 NEED_TORCH = ("trainers.losses", "trainers.learner", "trainers.backends")
 ROOMS = (
@@ -97,3 +105,42 @@ def test_options_of_the_curriculum_and_of_skillcs_credit_are_the_documented_ones
 def test_verbs_and_ids_that_others_name_stay():
     assert all(callable(each) for each in (trainers.train, trainers.evaluate, trainers.get_recipe))
     assert {skillc_gym.ALFWORLD_ID, skillc_gym.WEBSHOP_ID, "skillc/WebShopBrowser-v0"} <= set(gym.registry)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'SkillInjektion'"):
+        _ = skillc_gym.SkillInjektion
+    assert set(skillc_gym.__all__) <= set(dir(skillc_gym))
+    with pytest.raises(ImportError):
+        exec("from skillc_gym import SkillInjektion")
+
+
+def test_importing_the_package_imports_what_it_registers_and_no_more():
+    program = "import sys, skillc_gym; print(*sorted(name for name in sys.modules if name.startswith('skillc_gym.')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split()}
+    assert rooms == {"chat", "envs", "errors", "lazy", "values", "version"}
+
+
+@pytest.mark.parametrize("statement", ["import no_such_package", "from pytest import no_such_name"])
+def test_a_package_of_another_version_is_not_called_missing(statement):
+    said = f"pytest cannot be imported.*{statement.split()[-1]}.*extra 'dev'"
+    with pytest.raises(MissingExtraError, match=said), needs_extra("pytest", "dev"):
+        exec(statement)
+
+
+def test_the_quoted_skill_is_the_skill():
+    quoted = re.search(
+        r"^```markdown\n(.*?)\.\.\.\n```", (ROOT / "docs" / "skills.md").read_text(), re.DOTALL | re.MULTILINE
+    )[1]
+    assert (ROOT / "skill_library" / "alfworld" / "heat" / "SKILL.md").read_text().startswith(quoted[1])
+
+
+MODULES = "spaces adapters.chat_env chat testing wrappers.skill_injection wrappers.action_format vector.paired"
+
+
+@pytest.mark.parametrize("module", [*MODULES.split(), "vector.collect", "curricula.difficulty", "curricula.skills"])
+def test_the_examples_in_docstrings_hold(module):
+    result = doctest.testmod(importlib.import_module(f"skillc_gym.{module}"))
+    assert result.attempted
+    assert not result.failed

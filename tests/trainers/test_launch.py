@@ -1,10 +1,11 @@
-"""Several processes: what the launcher was asked for, and that two of them train to what one does."""
+"""Processes: what a launcher was asked for, the signals that they hear, and that two train to what one does."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from tests.trainers.conftest import make_model
 from tests.trainers.launched import LAUNCHER, ROOT, assert_same_run, train_with_two
 from tests.trainers.toys import GRADED, toy_config
-from trainers.base import Trajectory, asked_processes, launch_warning
+from trainers.base import Trajectory, asked_processes, interrupts, launch_warning, stop_requests
 from trainers.training import run
 
 
@@ -43,6 +44,47 @@ def test_a_launcher_that_started_fewer_is_told_of() -> None:
     assert "torchrun --nproc_per_node 2" in warning
     assert launch_warning(2, words, {}) is None
     assert launch_warning(1, [], {}) is None
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def handlers() -> list[object]:
+    return [signal.getsignal(number) for number in SIGNALS]
+
+
+@pytest.mark.parametrize("first", SIGNALS)
+@pytest.mark.parametrize("second", SIGNALS)
+def test_the_first_signal_asks_and_the_second_interrupts(first: signal.Signals, second: signal.Signals) -> None:
+    before, asked = handlers(), []
+    with pytest.raises(KeyboardInterrupt), stop_requests(lambda: asked.append(1)):  # noqa: PT012
+        signal.raise_signal(first)
+        assert asked == [1]
+        signal.raise_signal(second)
+    assert asked == [1]
+    assert handlers() == before
+
+
+def test_requests_within_a_command_come_first() -> None:
+    asked: list[int] = []
+    with pytest.raises(KeyboardInterrupt), interrupts():  # noqa: PT012
+        with stop_requests(lambda: asked.append(1)):
+            signal.raise_signal(signal.SIGTERM)
+        assert asked == [1]
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    before, seen = handlers(), []
+
+    def work() -> None:
+        with interrupts(), stop_requests(lambda: None):
+            seen.extend(handlers())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == before
 
 
 ADAPTERS = {"lora_rank": 2, "gradient_checkpointing": True}
