@@ -16,8 +16,9 @@ WEBSHOP ?=
 STEPS ?=
 OUT ?= runs/demo$(if $(filter-out alfworld,$(ENV)),_$(ENV))
 PYTEST_ARGS ?=
-# Processes of the tests; each file stays in one of them, and files with slow tests come first (tests/conftest.py).
-JOBS ?= 2
+# Processes of the tests, one more than two cores have, since some tests wait; each file stays in one of them, and files
+# with slow or many tests come first (tests/conftest.py).
+JOBS ?= 3
 SPREAD := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 BROWSER_TESTS := tests/skillc_gym/envs/webshop/browser
 # "cpu" or "default" chooses the build of torch; otherwise it is that for processors where there is no GPU.
