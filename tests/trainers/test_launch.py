@@ -57,21 +57,31 @@ def handlers() -> list[object]:
 @pytest.mark.parametrize("second", SIGNALS)
 def test_the_first_signal_asks_and_the_second_interrupts(first: signal.Signals, second: signal.Signals) -> None:
     before, asked = handlers(), []
-    with pytest.raises(KeyboardInterrupt), stop_requests(lambda: asked.append(1)):  # noqa: PT012
-        signal.raise_signal(first)
-        assert asked == [1]
-        signal.raise_signal(second)
+
+    def hear_two() -> None:
+        with stop_requests(lambda: asked.append(1)):
+            signal.raise_signal(first)
+            assert asked == [1]
+            signal.raise_signal(second)
+
+    with pytest.raises(KeyboardInterrupt):
+        hear_two()
     assert asked == [1]
     assert handlers() == before
 
 
 def test_requests_within_a_command_come_first() -> None:
     asked: list[int] = []
-    with pytest.raises(KeyboardInterrupt), interrupts():  # noqa: PT012
-        with stop_requests(lambda: asked.append(1)):
+
+    def hear_two() -> None:
+        with interrupts():
+            with stop_requests(lambda: asked.append(1)):
+                signal.raise_signal(signal.SIGTERM)
+            assert asked == [1]
             signal.raise_signal(signal.SIGTERM)
-        assert asked == [1]
-        signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        hear_two()
 
 
 def test_other_threads_leave_signals_alone() -> None:
