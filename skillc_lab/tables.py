@@ -127,7 +127,10 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def write_record(path: Path, values: Mapping[str, Any], git: Mapping[str, Any] | None = None) -> None:
-    """Writes a record, marked with the revision that it was made on and whether the tree had changes, then or now."""
+    """Writes a record, marked with the revision that it was made on and whether the tree had changes.
+
+    ``git`` is what both were when a long measurement began; without it they are looked up now.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {**values, "git": git or provenance()["git"]})
 

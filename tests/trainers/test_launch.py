@@ -169,9 +169,11 @@ def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
     sharded: bool, toy_folder: Path, tmp_path: Path
 ) -> None:
-    changes: dict[str, Any] = {"kl_coef": 0.1, "save_every": 1, "validate_every": 3, "transcripts_every": 0, **GRADED}
-    changes |= {"method": "skillc+forward_distillation"} if sharded else {}
-    config = toy_config(toy_folder, steps=3, metrics=("tests.trainers.test_launch:dies_once",), **changes)
+    changes: dict[str, Any] = {"steps": 3, "validate_every": 3}
+    if sharded:
+        changes = {"steps": 4, "validate_every": 1, "method": "skillc+forward_distillation"}
+    changes |= {"kl_coef": 0.1, "save_every": 1, "transcripts_every": 0, **GRADED}
+    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
     whole = run(config.with_(run=str(tmp_path / "whole")))
     (tmp_path / "mark").write_text("0")
     two = config.with_(run=str(tmp_path / "two"))
@@ -180,9 +182,9 @@ def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
     if sharded:
         said = train_with_two(two, tmp_path, sharded=True).stderr
         assert "(step 2)" in said
-        # The weights that play, once as it begins and once after its update, by each process.
+        # By each process, as it begins and after each of two updates: validation and the next rollouts share a copy.
         tensors = len(list(make_model(40, layers=1).parameters()))
-        assert said.count(f"gathered {2 * tensors} tensors") == 2
+        assert said.count(f"gathered {3 * tensors} tensors") == 2
     else:
         # As the launched command named it.
         assert run(two.with_(env=f"tests.trainers.toys:{two.env}")).finished

@@ -108,15 +108,18 @@ class ImitatedRows(RowMaker):
         """
         trajectory = update.batch.trajectories[i]
         weights = {"relabelling": update.weight(i, weight)}
+        rows = trajectory.rows
+        if not as_played:
+            rows = [update.prompts.with_skill_text(row, "") for row in self._edited(trajectory, update.prompts.chat)]
         return [
             TrainingRow(
-                row=row if as_played else update.prompts.with_skill_text(row, ""),
+                row=row,
                 advantages=np.zeros(row.model_tokens),
                 weights=weights,
                 trajectory=place,
                 task_type=trajectory.episode.task_type,
             )
-            for row in (trajectory.rows if as_played else self._edited(trajectory, update.prompts.chat))
+            for row in rows
         ]
 
     def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
