@@ -128,19 +128,9 @@ class _Listener(ThreadingHTTPServer):
 
 @contextmanager
 def openai_server(
-    policy: Policy,
-    faults: Faults = lambda number, body: None,
-    delay: float = 0.0,
-    port: int = 0,
+    policy: Policy, faults: Faults = lambda number, body: None, delay: float = 0.0, port: int = 0
 ) -> Iterator[Server]:
-    """Serves while the context is open.
-
-    Args:
-        policy: Gives the reply to a chat.
-        faults: What is wrong with a request, by its number (from 1) and body.
-        delay: Seconds before each answer.
-        port: Where it listens; 0 takes a free one.
-    """
+    """Serves while the context is open; answers after ``delay`` seconds, on a free port where none is named."""
     server = _Listener(policy, faults, delay, port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -1,10 +1,15 @@
-"""The documentation site: every page has its place, notebooks run, links lead from the root into the site."""
+"""README and documentation: every page has its place, every shell line can be typed, links lead where they should."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
+import shlex
+import tomllib
+from collections.abc import Callable
+from dataclasses import MISSING
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,10 +19,139 @@ import pytest
 from benchmarks.measuring import RECORDS
 from benchmarks.pages import executed, filled_in
 from benchmarks.pictures import DRAWN
+from skillc_lab.cli.help import completed
+from skillc_lab.cli.main import command_names, find_command, split_command
+from skillc_lab.cli.options import options_of, parse
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-PATHS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*/*.md")), ids=lambda page: page.name)
+def test_python_is_run_by_a_test(page: Path):
+    """In a folder; `test_readme` runs those of all other pages."""
+    if re.search(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        tests = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+        assert any(f'"{page.name}"' in text for text in tests), f"no test names {page.name}"
+
+
+def test_every_page_is_on_the_map_and_has_a_place_in_the_navigation():
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    assert linked == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
+    placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {str(page.relative_to(DOCS)) for page in PAGES[1:]} - placed == set()
+    made = {page for page in placed if page.startswith("notebooks/")}
+    assert made == {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_and_targets_exist(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)) <= TARGETS
+    for folder, name in re.findall(r"\b(scripts|benchmarks)[./](\w+)", text):
+        assert [*(ROOT / folder).glob(f"{name}.*"), *(ROOT / folder).glob(name)], name
+    for name in re.findall(r"`((?:skillc_gym|trainers|skill_library)(?:\.[a-z_]+)+)(?:\.[A-Za-z]\w*)?`", text):
+        place = ROOT / name.replace(".", "/")
+        files = (place, place.with_suffix(".py"), place.parent.with_suffix(".py"), place.parent / "__init__.py")
+        assert any(file.exists() for file in files), name
+
+
+def shell_lines() -> list[tuple[str, str]]:
+    """Every line of a shell block and every quoted ``skillc`` command of README and documentation, with its page."""
+    found = set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        quoted = [part for line in re.findall(r"`(skillc [^`]+)`", text) for part in line.split(" && ")]
+        lines = [line for line in quoted if re.match(r"skillc (?!COMMAND|help COMMAND|\w+:)", line)]
+        for language, block in re.findall(r"^```(bash|)\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+            whole = [line.split("  #")[0].strip() for line in re.sub(r"\s*\\\n\s*", " ", block).splitlines()]
+            lines += [line for line in whole if language or line.partition(" ")[0] in TYPED]
+        found |= {(page.name, part) for line in lines for part in line.split(" && ") if part}
+    return sorted(found)
+
+
+def skillc(line: str) -> None:
+    """Options are understood; three dots stand for the required ones."""
+    typed = shlex.split(line.removesuffix("...").removeprefix("skillc "))
+    typed = [*typed[1:], "--help"] if typed[0] == "help" else typed
+    if typed in (["--help"], ["tools"]):
+        return
+    name, words = split_command(typed)
+    options = find_command(name).options
+    if words and not {"--help", "--help-all"}.intersection(words):
+        required = [option for option in options_of(options).values() if option.default is MISSING]
+        given = [f"{option.name}=x" for option in required] if line.endswith("...") else []
+        parse(options, [*given, *words], f"skillc {name}")
+
+
+def make(line: str) -> None:
+    assert line.split()[1] in TARGETS
+
+
+def pip(line: str) -> None:
+    """Extras, files and exact versions are those of the project."""
+    for extra in re.findall(r"\[([\w,-]+)\]", line):
+        assert set(extra.split(",")) <= set(PROJECT["optional-dependencies"])
+    assert all((ROOT / file).exists() for file in re.findall(r"-[cr] (\S+)", line))
+    assert all(pin in MAKEFILE for pin in re.findall(r"[\w-]+==\S+", line))
+
+
+def python(line: str) -> None:
+    """A module of the project knows every option."""
+    module = re.findall(r"-m (\S+)", line)[0]
+    if module != "venv":
+        place = ROOT / module.replace(".", "/")
+        sources = [place.with_suffix(".py")] if place.with_suffix(".py").exists() else sorted(place.glob("*.py"))
+        known = "".join(path.read_text(encoding="utf-8") for path in [*sources, ROOT / "benchmarks" / "measuring.py"])
+        assert all(f'"{option}"' in known for option in re.findall(r" (--[\w-]+)", line))
+
+
+def docker(line: str) -> None:
+    assert all((ROOT / file).exists() for file in re.findall(r"-f (\S+)", line))
+    for command in re.findall(r" run .* skillc-gym(?::gpu)? (.+)$", line):
+        skillc(f"skillc {command}")
+
+
+def accelerate(line: str) -> None:
+    skillc(f"skillc train {re.findall(r'(?:skillc_lab train|train.py) (.+)$', line)[0]}")
+
+
+def script(line: str) -> None:
+    assert os.access(ROOT / line.partition(" ")[0], os.X_OK)
+
+
+TYPED: dict[str, Callable[[str], None]] = {
+    **{"skillc": skillc, "make": make, "pip": pip, "python": python, "python3": python, "docker": docker},
+    **{"accelerate": accelerate, "scripts/install_torch.sh": script, "scripts/smollm2/night.sh": script},
+    **dict.fromkeys((".", "export", "apt-get", "tensorboard", "transformers", "vf-eval", "openenv"), lambda line: None),
+}
+"""What checks a line of each program; those of others, and the shell's own words, are taken as they are."""
+
+
+@pytest.mark.parametrize(("page", "line"), shell_lines())
+def test_shell_lines_can_be_typed(page: str, line: str):
+    """`make newcomer` types README and tutorial."""
+    program = line.partition(" ")[0]
+    assert program in TYPED, page
+    TYPED[program](line)
+
+
+def test_the_page_of_commands_names_commands_only():
+    """What it leaves out is added when the site is built, so a new command needs no page."""
+    page = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `skillc ((?:tools )?[\w-]+)", page, re.MULTILINE)) <= set(command_names())
+    assert "| `skillc play` |" in completed("| `skillc plan` | x | y |\n\nz")
+    short = completed("| `skillc tools card`, `tag-nouns FOLDER` | x | y |\n")
+    assert "tag-nouns`" not in short, "a row may name several"
+    assert "| `skillc tools make-games` |" in short
+
+
+# The site -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -35,33 +169,22 @@ def page_at(place: str) -> Any:
     return SimpleNamespace(file=SimpleNamespace(src_uri=place), meta={})
 
 
-def test_every_page_has_a_place_in_the_navigation():
-    placed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
-    pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
-    missing = pages - placed
-    assert not missing, f"mkdocs.yml's navigation lacks {sorted(missing)}"
-    assert {page for page in placed if page.startswith("notebooks/")} == {f"notebooks/{path.stem}.md" for path in PATHS}
-
-
 def test_a_link_leads_to_a_file_that_becomes_a_page():
     made = {"README.md", "SECURITY.md", "CHANGELOG.md", "CONTRIBUTING.md"}
     lost = []
-    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+    for page in PAGES:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
             target = (page.parent / link).resolve()
-            in_the_site = (
-                page.parent == ROOT
-                or any(map(target.is_relative_to, (DOCS, RECORDS)))
-                or str(target.relative_to(ROOT)) in made
-            )
+            placed = any(map(target.is_relative_to, (DOCS, RECORDS))) or str(target.relative_to(ROOT)) in made
+            in_the_site = page.parent == ROOT or placed
             drawn = target.is_relative_to(DOCS / "pictures") and target.stem in {Path(name).name for name in DRAWN}
             if not ((target.exists() and in_the_site) or drawn):
                 lost.append(f"{page.name}: {link}")
     assert not lost, "make docs takes those of docs/ for errors"
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert executed(saved) == saved, "python -m benchmarks.pages --write"
@@ -90,7 +213,7 @@ def test_links_of_the_root_and_to_records_lead_into_the_site(site: ModuleType, p
     assert site.on_page_markdown(text, page_at(page), None, None) == expected
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.stem)
 def test_tables_of_pages_are_those_of_the_records(page: Path):
     """And nothing of a template or of an anchor's form is seen where a code host shows the page."""
     text = page.read_text(encoding="utf-8")
@@ -98,14 +221,11 @@ def test_tables_of_pages_are_those_of_the_records(page: Path):
     assert not re.search(r"\{\{|\{%|\{#", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
 
 
-def test_the_reference_has_every_public_module(site: ModuleType):
+def test_the_reference_has_every_public_module_folded_and_behind_the_guides(site: ModuleType):
     rooms = site.rooms()
     assert "skillc_gym.wrappers.skill_injection" in rooms["skillc_gym.wrappers"]
     assert set(rooms) >= {"skill_library", "skillc_gym", "trainers", "trainers.advantages"}
     assert site.reference_page("a", ["a.b"]) == "# a\n\n::: a.b"
-
-
-def test_the_api_stands_folded_in_the_reference_and_behind_the_guides(site: ModuleType):
     nav = [{"How-to": ["skills.md"]}, {"Reference": ["commands.md"]}]
     config = site.on_config(SimpleNamespace(nav=nav))
     assert config.nav[1]["Reference"][1]["API"][0] == {"skill_library": "reference/skill_library.md"}
@@ -129,11 +249,7 @@ def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
 
 def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence(site: ModuleType):
     nav = [{"Home": "index.md"}, {"Guides": ["a.md", {"More": [{"Two": "b.md"}]}, "gone.md"]}]
-    pages = {
-        "index.md": "# S\n\nHome.",
-        "a.md": "# One\n\nIt [does](b.md) **1.5** things. More.",
-        "b.md": "# B\n\n## C\n\nD.",
-    }
-    text = site.llms_page("# S\n\nWhat it is.\n\nMore.", nav, pages)
+    pages = {"index.md": "# S\n\nHome.", "a.md": "# One\n\nIt [does](b.md) **1.5** things. More."}
+    text = site.llms_page("# S\n\nWhat it is.\n\nMore.", nav, {**pages, "b.md": "# B\n\n## C\n\nD."})
     assert text.startswith("# skillc-gym\n\n> What it is.\n\n## Home")
     assert text.endswith("## Guides\n\n- [One](a.md): It does 1.5 things.\n- [Two](b.md)\n")

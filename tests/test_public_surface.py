@@ -8,18 +8,14 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import skillc_gym
 import trainers
-from skillc_gym import InternalizationCurriculum
 from skillc_gym.errors import MissingExtraError, needs_extra
-from trainers.advantages import csca
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -42,68 +38,43 @@ def test_every_exported_name_resolves(room: str):
     assert [name for name in names if getattr(module, name, None) is None] == []
 
 
-def parameters(room: str, name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(getattr(importlib.import_module(room), name)).parameters
-
-
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("place", "arguments"),
     [
         ("skillc/ALFWorld-v0", "split data task_types engine generator"),
         ("skillc/WebShop-v0", "data goals split observation_mode noun_tagger compat seed_prices"),
-        ("skillc/WebShopBrowser-v0", "transport url render_mode"),
+        ("skillc/WebShopBrowser-v0", "transport='served' url=None render_mode=None"),
+        ("skillc_gym.curricula:CurriculumOptions", "temperature rho_min alpha_val lam tau_retire capacity total_steps"),
+        ("trainers.advantages:csca", "returns task condition correction success options"),
+        ("trainers.advantages:Csca", "omega eps scope correction_mask branch"),
+        ("trainers.advantages:Contrast", "decay clip bias_correction"),
+        ("trainers.advantages:rloo", "returns task"),
+        ("trainers.advantages:grpo", "returns task eps"),
+        ("trainers.advantages:gigpo", "returns task anchors rewards gamma step_weight std"),
+        ("trainers.advantages:gae", "rewards values gamma lam"),
+        ("trainers.losses:opsd", "student teacher"),
+        ("trainers.losses:grpo_opsd", "student teacher"),
+        ("trainers.losses:sdar", "student teacher beta"),
+        ("trainers.losses:skill_sd", "student teacher old"),
+        ("trainers.losses:rlsd_weight", "student teacher advantages lam clip"),
+        ("trainers.losses:generalised_jsd", "student_logits teacher_logits beta"),
     ],
 )
-def test_environments_take_the_documented_arguments(name: str, arguments: str):
-    if "Browser" in name:
-        pytest.importorskip("selenium", reason="needs the browser extra")
-    room, _, entry = str(gym.spec(name).entry_point).partition(":")
-    given = parameters(room, entry)
-    assert set(arguments.split()) <= set(given)
-    if "transport" in given:
-        assert [given[each].default for each in ("transport", "url", "render_mode")] == ["served", None, None]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("advantages.Contrast", "decay clip bias_correction"),
-        ("advantages.rloo", "returns task"),
-        ("advantages.grpo", "returns task eps"),
-        ("advantages.gigpo", "returns task anchors rewards gamma step_weight std"),
-        ("advantages.gae", "rewards values gamma lam"),
-        ("losses.opsd", "student teacher"),
-        ("losses.grpo_opsd", "student teacher"),
-        ("losses.sdar", "student teacher beta"),
-        ("losses.skill_sd", "student teacher old"),
-        ("losses.rlsd_weight", "student teacher advantages lam clip"),
-        ("losses.generalised_jsd", "student_logits teacher_logits beta"),
-    ],
-)
-def test_the_fields_functions_have_the_documented_signatures(name: str, arguments: str):
-    """Their values are tested beside them."""
-    room, _, function = name.partition(".")
-    if room == "losses":
-        pytest.importorskip("torch", reason="needs the train extra")
-    assert " ".join(parameters(f"trainers.{room}", function)) == arguments
-
-
-def test_options_of_the_curriculum_and_of_skillcs_credit_are_the_documented_ones():
-    options = {"temperature": 0.1, "rho_min": 0.1, "alpha_val": 0.7, "lam": 1.0, "tau_retire": 0.0}
-    curriculum = InternalizationCurriculum(["heat", "cool"], **options, capacity=(6, 3, 0), total_steps=180)
-    curriculum.update({"heat": 0.9, "cool": 0.5}, {"heat": 0.1, "cool": 0.5}, 0)
-    assert curriculum.gap("heat") > curriculum.gap("cool") == 0.0
-    assert 0.0 < curriculum.gate("cool") < curriculum.gate("heat") < 1.0
-    assert curriculum.rho_with("heat") > curriculum.rho_with("cool")
-    assert curriculum.lam("heat") > 0.0
-    assert curriculum.n_plus("heat", 8) == 6
-    known = {"omega": 0.4, "eps": 1e-6, "scope": "batch", "correction_mask": "all", "success": None}
-    found = csca([1, 0, 0, 1], ["a"] * 4, [1, 1, 0, 0], [0.5] * 4, **known)
-    assert (found.shape, found.dtype) == ((4,), np.float64)
+def test_what_takes_arguments_takes_the_documented_ones(place: str, arguments: str):
+    """What they do is tested beside them; a function of the field's takes no other."""
+    if "Browser" in place or "losses" in place:
+        extra = "selenium" if "Browser" in place else "torch"
+        pytest.importorskip(extra, reason="needs the browser extra, or train's")
+    room, _, name = str(gym.spec(place).entry_point if place in gym.registry else place).partition(":")
+    given = inspect.signature(getattr(importlib.import_module(room), name)).parameters
+    known = {**given, **{f"{each.name}={each.default!r}": each for each in given.values()}}
+    assert set(arguments.split()) <= set(known)
+    if room.startswith("trainers"):
+        assert arguments.split() == list(given)
 
 
 def test_verbs_and_ids_that_others_name_stay():
-    assert all(callable(each) for each in (trainers.train, trainers.evaluate, trainers.get_recipe))
+    assert all(map(callable, (trainers.train, trainers.evaluate, trainers.get_recipe)))
     assert {skillc_gym.ALFWORLD_ID, skillc_gym.WEBSHOP_ID, "skillc/WebShopBrowser-v0"} <= set(gym.registry)
 
 

@@ -1,18 +1,22 @@
-"""A newcomer copies and pastes: every shell line of the README is run (`test_python_blocks` has the Python).
+"""A reader copies and pastes: every Python block of README and pages runs alone, and every shell line of README.
 
-Shell lines that train or evaluate are run with a few more words at their end (a later word wins), so that one update is
-made instead of forty. ``make newcomer`` runs them as they stand.
+Shell lines that train or evaluate get a few more words at their end (a later word wins), so that one update is made
+instead of forty. ``make newcomer`` runs them as they stand.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from scripts.newcomer import lines_of
+from scripts.newcomer import SERVER, SHORT, lines_of
+from skillc_gym.adapters import ChatEnv
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import MethodRow, Regime, read_record, regimes_of
 from tests.openai_server import openai_server
@@ -21,19 +25,49 @@ from trainers.recipes import RECOMMENDED
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHORT = {
-    "train": "steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=4",
-    "evaluate": "per_type=1 max_episode_steps=4",
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+"""Those of the adapters run in the adapters' own tests: each needs a library that excludes the others."""
+BLOCKS = {
+    f"{page.stem}-{number}": block
+    for page in PAGES
+    for number, block in enumerate(line.text for line in lines_of(page.read_text("utf-8")) if line.python)
 }
-_TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
-CONTROLS = {
-    ("real_games_confirmation", "real-hard"): "real_games_controls",
-    ("confirmation", "hard"): "controls",
-    ("confirmation", "easy"): "controls_easy",
-    ("shop_more_seeds", "hard"): "shop_controls",
+SAYS = {
+    "README-0": "with [True, True] without [False, False]\n" * 2,
+    "any-model-0": "gap",
+    "ten-minutes-0": "with the skill [True, True]\nwithout        [False, False]\n",
+    "training-0": "runs/mine/policy 1 True\n",
 }
-"""Records of imitation alone, by record and start."""
-_NUMBER = re.compile(r"[-+]?\d+")
+"""What a block prints, where the text beside it promises that."""
+
+
+SLOW = [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW * name.startswith("training")) for name in BLOCKS])
+def test_a_block_runs_alone(name: str, tmp_path: Path) -> None:
+    if re.search(r"^from trainers\.(training|evaluation)", BLOCKS[name], re.MULTILINE):
+        pytest.importorskip("trl", reason="needs the train extra")
+    (tmp_path / "pasted.py").write_text(BLOCKS[name], encoding="utf-8")
+    with openai_server(lambda messages: "<think>Anything?</think><action>look</action>") as server:
+        named = {"PYTHONPATH": str(ROOT), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.base_url}
+        words, env = [sys.executable, "pasted.py"], {**os.environ, **named}
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert SAYS.get(name, "") in done.stdout
+
+
+def test_the_newcomers_own_skill_is_shown(tmp_path: Path, monkeypatch, capsys):
+    """The light commands of the ten minutes' page, after its Python and in the same folder."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(BLOCKS["ten-minutes-1"], "ten-minutes.md", "exec"), {"__name__": "newcomer"})
+    assert skillc(["skills", "check", "my_skills", "--env", "coins", "--shows", "hard"]) == 0
+    assert "From a room with one exit go back." in capsys.readouterr().out
+    monkeypatch.setattr("builtins.input", lambda _="": ":quit")
+    assert skillc(["play", "--env", "coins", "--library", "my_skills", "--skill"]) == 0
+    assert "From a room with one exit go back." in capsys.readouterr().out
+    env = ChatEnv("coins", library="my_skills")
+    assert "Take the coin when you see it." in env.reset(env.task_ids[0], condition=1)[0]["content"]
 
 
 def test_every_block_is_of_a_language_that_is_run():
@@ -50,53 +84,61 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with openai_server(expert_reply) as server:
         for line in lines:
-            program, name, *words = shlex.split(line.replace("http://127.0.0.1:8000/v1", server.base_url))
+            program, name, *words = shlex.split(line.replace(SERVER, server.base_url))
             assert program == "skillc"
-            assert skillc([name, *words, *SHORT.get(name, "").split()]) == 0, line
+            assert skillc([name, *words, *SHORT.get(f"skillc {name}", "").split()]) == 0, line
     assert (tmp_path / "runs/mine/after/report.json").exists()
     assert (tmp_path / "runs/mine/report/index.html").exists()
 
 
-def _regime(record: str, start: str) -> Regime:
+# Its figures are those of the records --------------------------------------------------------------------------------
+
+TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
+CONTROLS = {
+    ("real_games_confirmation", "real-hard"): "real_games_controls",
+    ("confirmation", "hard"): "controls",
+    ("confirmation", "easy"): "controls_easy",
+    ("shop_more_seeds", "hard"): "shop_controls",
+}
+"""Records of imitation alone, by record and start."""
+NUMBER = re.compile(r"[-+]?\d+")
+
+
+def regime_of(record: str, start: str) -> Regime:
     found = regimes_of([read_record(ROOT / "benchmarks/records" / f"{record}.json")])
     return next(regime for regime in found if ("easi" in start) == (regime.start == "easy"))
 
 
-def _percent(row: MethodRow | None) -> int:
-    assert row is not None
+def percent(row: MethodRow) -> int:
     return round(100 * row.without.mean)
 
 
 def test_the_table_of_results_is_the_records():
-    rows = _TABLE.findall(README)
+    rows = TABLE.findall(README)
     assert len(rows) == 5
     for start, record, seeds, cells in rows:
-        regime = _regime(record, start)
+        regime = regime_of(record, start)
         own = regime.row(RECOMMENDED)
-        assert own is not None
-        assert own.against is not None
-        assert regime.before is not None
         difference = own.against.difference
         low, high = (round(100 * end) for end in difference.interval or ())
-        wanted = [round(100 * regime.before.without), _percent(regime.rows[0]), _percent(own)]
+        wanted = [round(100 * regime.before.without), percent(regime.rows[0]), percent(own)]
         wanted += [round(100 * difference.mean), low, high]
         if controls := CONTROLS.get((record, regime.start)):
-            wanted += [_percent(_regime(controls, start).row(name)) for name in ("context_distillation", RECOMMENDED)]
+            wanted += [percent(regime_of(controls, start).row(name)) for name in ("context_distillation", RECOMMENDED)]
         if imitation := regime.row("context_distillation"):
-            wanted.append(_percent(imitation))
-        assert list(map(int, _NUMBER.findall(cells))) == wanted, record
+            wanted.append(percent(imitation))
+        assert list(map(int, NUMBER.findall(cells))) == wanted, record
         assert int(seeds) == len(own.seeds)
         assert ("not significant" in cells) == (own.against.verdict != "better"), record
 
 
 def test_the_findings_are_the_records():
-    tuned = _regime("main_houses", "")
-    untuned, easy = (_regime("confirmation", start) for start in ("", "easier"))
-    shop = _regime("shop_controls", "")
-    pairs = [(_percent(regime.row(RECOMMENDED)), _percent(regime.rows[0])) for regime in (tuned, easy)]
-    pairs.append((_percent(shop.row("context_distillation")), _percent(shop.row(RECOMMENDED))))
+    tuned = regime_of("main_houses", "")
+    untuned, easy = (regime_of("confirmation", start) for start in ("", "easier"))
+    shop = regime_of("shop_controls", "")
+    pairs = [(percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (tuned, easy)]
+    pairs.append((percent(shop.row("context_distillation")), percent(shop.row(RECOMMENDED))))
     found = re.findall(r"(\d+) %(?: in the houses, GRPO at| and|, relabelling at) (\d+) %", README)
     assert [tuple(map(int, pair)) for pair in found] == pairs
-    before = re.search(r"untuned.*GRPO\nended at (\d+) % and relabelling at (\d+)", README)
-    assert before is not None
-    assert [*map(int, before.groups())] == [_percent(untuned.rows[0]), _percent(untuned.row(RECOMMENDED))]
+    before = re.search(r"untuned.*GRPO\nended at (\d+) % and relabelling at (\d+)", README).groups()
+    assert [*map(int, before)] == [percent(untuned.rows[0]), percent(untuned.row(RECOMMENDED))]

@@ -1,4 +1,4 @@
-"""What is measured: WebShop's benchmarks run, and label what is recorded; mutants find tests that do not look."""
+"""What is measured: WebShop's speed, what an update costs, how plain pages are, and tests that do not look at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import ast
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,11 @@ from benchmarks.measuring import Bench, Figure
 from benchmarks.mutants import changed, main, shared_mutants
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
+from tests.trainers.conftest import toy_folder
+from tests.trainers.toys import TOY_ID, toy_config
+from trainers.base import TokenRow
+
+__all__ = ["toy_folder"]
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +108,7 @@ MUTATED = {
 
 
 @pytest.mark.slow
-def test_the_tests_that_pass_through_a_place_judge_it_in_each_tree(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tests_that_pass_through_a_place_judge_it_in_each_tree(tmp_path, capsys) -> None:
     write_tree(tmp_path / "new", {name: text for name, text in MUTATED.items() if not name.startswith("tests")})
     write_tree(tmp_path / "old", MUTATED)
     assert main(["--tree", str(tmp_path / "new"), "--against", str(tmp_path / "old"), "--count", "4"]) == 0
@@ -119,14 +123,125 @@ def test_the_tests_that_pass_through_a_place_judge_it_in_each_tree(
 def test_two_trees_get_the_same_changes_of_the_functions_that_each_holds_once(tmp_path: Path) -> None:
     kept = "def kept(a: int = 3) -> bool:\n    '''As it was called {}.'''\n    return a < 2 and a != 7\n\n"
     old = kept.format("then") + "def rewritten(a):\n    return a + 1\n"
-    new = (
-        "class Box:\n    def kept(self):\n        return True\n\n"
-        + kept.format("since")
-        + "def rewritten(a):\n    return a + 2\n"
-    )
+    box = "class Box:\n    def kept(self):\n        return True\n\n"
+    new = box + kept.format("since") + "def rewritten(a):\n    return a + 2\n"
     write_tree(tmp_path, {"new/trainers/box.py": new, "old/trainers/rules.py": old})
     pairs = shared_mutants(tmp_path / "new", tmp_path / "old")
     assert len(pairs) == 6  # `3`, `and`, `<`, `2`, `!=` and `7`; neither the method of that name, nor `rewritten`
     assert all(here.change == there.change and here.line - there.line == 4 for here, there in pairs)
     write_tree(tmp_path, {"old/trainers/copy.py": old})
     assert shared_mutants(tmp_path / "new", tmp_path / "old") == []
+
+
+# What an update costs: setting by setting, and this trainer next to TRL's ---------------------------------------------
+
+
+def test_rows_are_padded_as_trl_has_them():
+    pytest.importorskip("trl", reason="needs the train extra")
+    import torch
+
+    from benchmarks.trl_throughput import _padded
+
+    rows = [TokenRow([5], [6, 7, 8], [1, 0, 1], [0.0] * 3), TokenRow([5, 6], [7], [1], [0.0])]
+    padded = _padded(rows, 0, torch.device("cpu"))
+    assert padded["prompt_ids"].tolist() == [[0, 5], [5, 6]]
+    assert padded["completion_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert padded["tool_mask"].tolist() == [[1, 0, 1], [1, 0, 0]]
+    assert padded["advantages"].tolist() == [1.0, -1.0]
+    assert int(padded["num_items_in_batch"]) == 3
+
+
+def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
+    pytest.importorskip("trl", reason="needs the train extra")
+    from benchmarks.trl_throughput import GROUPS, OURS, measure
+
+    # The process that plays ahead finds an environment by its module.
+    named = {"env": f"tests.trainers.toys:{TOY_ID}", "steps": 3, "micro_batches": 2}
+    config = toy_config(toy_folder, kl_coef=0.0, transcripts_every=0, validate_every=99, **named)
+    record = measure(config)
+    assert record["rows"] == config.tasks_per_step * config.group_size
+    assert set(record["sides"]) == {*OURS, "trl"}
+    for side in record["sides"].values():
+        assert len(side["tokens"]) == len(side["learning"]["seconds"]) == 2
+        assert 0 < side["whole"]["tokens_per_second"] < side["learning"]["tokens_per_second"]
+    assert record["sides"]["trl"]["learning"]["ratio"] == 1.0
+    # TRL learns from the rows of the first side, of which the same teach.
+    assert set(record["groups"]) == {*GROUPS, "trl"}
+    assert record["groups"]["trl"]["tokens"] == record["groups"]["skillc, all groups"]["tokens"]
+
+
+def test_settings_are_measured_on_the_same_rollouts(toy_folder: Path):
+    pytest.importorskip("trl", reason="needs the train extra")
+    from benchmarks.language_model_costs import measure
+
+    found = measure(toy_config(toy_folder, max_reply_tokens=8, kl_coef=0.0, env_options={"turns": 2}))
+    assert {side["episodes"] for side in found["playing"].values()} == {16}
+    assert found["playing"]["choosing, shared, copies"]["own_tokens"] == 32
+    first = found["playing"]["generation, passes as at first"], found["learning"]["row by row"]
+    assert [each["ratio"] for each in first] == [1.0, 1.0]
+    assert found["rows"]["unique_tokens"] < found["rows"]["tokens"]
+    worst = {name: side["logprob_differences"]["worst"] for name, side in found["learning"].items()}
+    assert worst["row by row, float32"] == 0.0
+    assert 0.0 < worst["shared, float32"] < 1e-4 < worst["shared, copies"]
+
+
+# How plain pages are -------------------------------------------------------------------------------------------------
+
+PAGE = """# A title of five words
+
+Success rose to 85.2 %, e.g. in houses [80, 90]. It [did](there.md) so with `--steps 40 --seed 3`.
+
+```bash
+nobody 1 2 3 [1, 2]
+```
+
+| a | b |
+|---|---|
+| 12 [10, 14] | to the letter |
+
+- One point of 3
+<!-- board:start -->
+many words made
+<!-- board:end -->
+<!--
+{{ settings() }}
+-->
+
+many words more
+<!--/-->
+"""
+
+
+@pytest.fixture
+def plain():
+    pytest.importorskip("markdown", reason="needs the docs extra")
+    from benchmarks import plain_words
+
+    return plain_words
+
+
+def test_prose_is_measured_without_code_and_tables(plain):
+    page = plain.measured("a.md", PAGE)
+    assert page.intervals == 1
+    assert page.sentence == pytest.approx((10 + 5 + 4) / 3)
+    assert page.jargon == ("to the letter",)
+    assert page.words == len(PAGE.split("<!--", maxsplit=1)[0].split())
+
+
+@pytest.mark.parametrize(
+    ("limit", "changed"),
+    [
+        ("words of README", {"words": 801}),
+        ("words a sentence", {"sentence": 28}),
+        ("intervals outside tables", {"intervals": 11}),
+        ("words of our own", {"jargon": ("nobody",) * 9}),
+    ],
+)
+def test_a_page_that_passes_a_limit_is_named_and_pages_are_counted_together(plain, limit, changed):
+    page = plain.PlainPage("README.md", words=700, sentence=12.0, intervals=0, jargon=())
+    assert not plain.passed([page])
+    (said,) = plain.passed([replace(page, **changed)])
+    assert said.startswith(f"{limit}, at most")
+    assert "README.md" in said
+    long = replace(page, name="docs/a.md", words=15_000)
+    assert plain.passed([replace(long, words=1), long, long]) == ["words in all, at most 22,000: docs 30,000"]

@@ -1,8 +1,10 @@
-"""What pages show of records, the pictures that are drawn from them, and tables over several studies."""
+"""Records of evaluations, what pages and pictures show of records, and tables over several studies."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +15,122 @@ import pytest
 from benchmarks import pages
 from benchmarks.across_studies import main as across_studies
 from benchmarks.across_studies import visible
+from benchmarks.evaluations import main as evaluations
 from benchmarks.measuring import RECORDS
-from benchmarks.pages import filled_in
+from benchmarks.pages import evaluation_tables, filled_in
 from benchmarks.pictures import DRAWN, parameters_of
 from benchmarks.pictures import main as draw
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_record, read_run_file, regimes_of, write_comparison
+from tests.skillc_lab.report.synthetic_run import report, write_run
 from tests.skillc_lab.studies_of import METHODS, cell, won, written
+from trainers.config import TrainConfig
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.stats import Difference
+
+
+def table_of(command: Callable[[list[str]], int], tmp_path: Path, *words: str | Path) -> Any:
+    """What a command writes."""
+    out = tmp_path / "table.json"
+    assert command([*map(str, words), "--out", str(out), "--allow-changes"]) == 0
+    return json.loads(out.read_text())
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
+    """A command refuses its words, and says why."""
+
+    def check(said: str, command: Callable[[list[str]], int], *words: str | Path) -> None:
+        assert command([*map(str, words)]) == 2
+        assert said in capsys.readouterr().err
+
+    return check
+
+
+# Evaluations and courses ---------------------------------------------------------------------------------------------
+
+GIT = {"revision": "a" * 40, "changed": False}
+HEAT = "pick_heat_then_place_in_recep"
+
+
+def write(path: Path, values: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(values))
+
+
+def evaluation(folder: Path, steps: list[int], **git: Any) -> Path:
+    """An evaluation in which every task is won with the skill, in so many steps, and none without."""
+    lost = ArmOutcome(won=False, score=0.0, steps=50, cut="steps")
+    wins = [ArmOutcome(won=True, score=1.0, steps=taken) for taken in steps]
+    outcomes = tuple(PairedOutcome(f"task-{number}", HEAT, arm, lost) for number, arm in enumerate(wins))
+    config = TrainConfig(model=str(folder), env="alfworld", split="valid_unseen", max_episode_steps=50)
+    write(folder / "report.json", PairedReport(outcomes, 0, {}).to_json())
+    write(folder / "config.json", config.to_json())
+    write(folder / "versions.json", {"git": {**GIT, **git}})
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return folder
+
+
+def test_policies_are_told_by_step_limit_and_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    record = table_of(evaluations, tmp_path, "policies", evaluation(tmp_path / "a", [5, 20, 21, 40]))
+    (found,) = record["evaluations"]
+    assert [outcome["steps_with"] for outcome in found["report"]["outcomes"]] == [5, 20, 21, 40]
+    assert len(found["weights_sha256"]) == 64
+    monkeypatch.setattr("benchmarks.pages.record", lambda name: record)
+    by_limit, by_type = (
+        next(line for line in table.splitlines() if line.startswith("| a |")).split("|")
+        for table in evaluation_tables("x").split("\n\n")
+    )
+    assert [cell.split()[0] for cell in by_limit[5:11]] == ["50.0", "75.0", "100.0", "0.0", "0.0", "0.0"]
+    assert [cell.strip() for cell in by_type[3:-1]] == ["", "", "", "100 / 0", "", ""]
+
+
+def test_agents_are_kept_with_their_tries(tmp_path: Path):
+    folder = evaluation(tmp_path / "a", [5])
+    write(folder / "trials.json", {"trials": 2})
+    (found,) = table_of(evaluations, tmp_path, "agents", folder)["evaluations"]
+    assert (found["env"], found["trials"], found["agent"]) == ("alfworld", {"trials": 2}, None)
+
+
+@pytest.mark.parametrize("other", [{"changed": True}, {"revision": "b" * 40}])
+def test_evaluations_of_several_revisions_or_with_changes_and_none_are_refused(tmp_path: Path, refused, other):
+    folders = [evaluation(tmp_path / "a", [5]), evaluation(tmp_path / "b", [5], **other)]
+    refused("revision", evaluations, "policies", *folders)
+    refused("of an evaluation", evaluations, "agents", tmp_path)
+
+
+def course(folder: Path, seed: int, method: str = "skillc") -> Path:
+    card = {"parameters": 1000, "loss_held_out": [1.5, 0.25], "demonstrator_success": {}, "recipe": {"episodes": 12}}
+    write(folder / "start" / "policy_card.json", {**card, "versions": {"git": {**GIT, "revision": "b" * 40}}})
+    (folder / "start" / "model.safetensors").write_bytes(b"weights")
+    write_run(folder / "run", method, steps=12, seed=seed)
+    for part, step, drawn in (("before", 0, 0), ("after", 180, seed)):
+        write(folder / part / "report.json", report(step, seed=drawn).to_json())
+    for part in ("before", "run", "after"):
+        write(folder / part / "versions.json", {"git": GIT})
+    return folder
+
+
+def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path: Path, refused):
+    folders = [course(tmp_path / str(seed), seed) for seed in (1, 2)]
+    record = table_of(evaluations, tmp_path, "courses", *folders, course(tmp_path / "grpo", 2, "grpo"))
+    before, *after = (report(step, seed) for step, seed in ((0, 0), (180, 1), (180, 2)))
+    assert list(record["methods"]) == ["skillc", "grpo"]
+    found, other = record["methods"].values()
+    gains = [each.overall.sr_without - before.overall.sr_without for each in after]
+    assert found["change"]["without"]["mean"] == pytest.approx(sum(gains) / 2)
+    assert found["change"]["without"]["interval"][0] > 0
+    assert found["against_first"]["with"]["mean"] == 0.0
+    assert [PairedReport.from_json(run["after"]) for run in found["runs"]] == after
+    assert other["against_first"]["without"]["mean"] == 0.0  # seed 2 beside seed 2, where both came to the same
+    assert [len(run["updates"]) for run in found["runs"]] == [12, 12]
+    assert record["start"]["sha256"] == hashlib.sha256(b"weights").hexdigest()
+    assert record["versions"]["git"] == {"revisions": ["a" * 40], "clean": True}
+    (folders[0] / "after" / "report.json").unlink()
+    refused("after", evaluations, "courses", folders[0])
+
+
+# Pages and pictures --------------------------------------------------------------------------------------------------
 
 
 def asking(*templates: str) -> str:
@@ -76,14 +186,8 @@ def test_records_are_whole(path: Path):
 # Tables over several studies: the recipe's criteria, gains by type, the paper's claims, other texts -------------------
 
 
-def computed(tmp_path: Path, *words: str) -> Any:
-    out = tmp_path / "table.json"
-    assert across_studies([*words, "--out", str(out), "--allow-changes"]) == 0
-    return json.loads(out.read_text())
-
-
 def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
-    (regime,) = computed(tmp_path, "criteria", str(written(tmp_path)))["regimes"]
+    (regime,) = table_of(across_studies, tmp_path, "criteria", written(tmp_path))["regimes"]
     assert (regime["record"], regime["seeds"], regime["tokens"]) == ("own", [0, 1, 2], 100)
     ends = {name: found["end"] for name, found in regime["beside"].items()}
     assert ends["grpo"]["mean"] == pytest.approx(0.6, abs=0.05)
@@ -97,7 +201,7 @@ def test_each_other_method_is_judged_by_both_measures(tmp_path: Path):
 def test_a_pair_that_the_study_judges_keeps_its_verdict(tmp_path: Path):
     path = written(tmp_path, methods=(*METHODS, "rloo", "gigpo", "fixed_rho"))
     own = regimes_of([read_record(path)])[0].row("contrastive_relabelling")
-    (regime,) = computed(tmp_path, "criteria", str(path))["regimes"]
+    (regime,) = table_of(across_studies, tmp_path, "criteria", path)["regimes"]
     for measure, of_study in (("end", own.against), ("area", own.area_against)):
         found = regime["beside"]["grpo"][measure]
         assert (found["adjusted_p"], found["verdict"]) == (of_study.adjusted_p, of_study.verdict)
@@ -115,7 +219,7 @@ def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_pat
 
     cells = [both(UNTRAINED, 0), *(both(method, seed) for method in ("grpo", "skillc") for seed in range(3))]
     path = written(tmp_path, cells, ("grpo", "skillc"))
-    heat, pick = computed(tmp_path, "gains", str(path), "--method", "skillc")["types"]
+    heat, pick = table_of(across_studies, tmp_path, "gains", path, "--method", "skillc")["types"]
     assert (heat["task_type"], heat["tasks"], heat["seeds"]) == ("heat", 20, 3)
     assert (heat["without_before"], heat["with_before"], heat["mean"]) == pytest.approx((0.0, 0.75, 0.5))
     assert heat["interval"][0] > 0.2
@@ -124,18 +228,17 @@ def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_pat
 
 @pytest.mark.parametrize("missing", [UNTRAINED, "contrastive_relabelling"])
 @pytest.mark.parametrize("table", ["criteria", "gains"])
-def test_a_record_that_lacks_what_a_table_needs_is_refused(tmp_path: Path, capsys, table: str, missing: str):
+def test_a_record_that_lacks_what_a_table_needs_is_refused(tmp_path: Path, refused, table: str, missing: str):
     whole = [cell(UNTRAINED, 0), *(cell(method, seed) for seed in range(3) for method in METHODS)]
     path = written(tmp_path, [each for each in whole if each.method != missing])
-    assert across_studies([table, str(path)]) == 2
-    assert "alfworld, hard start" in capsys.readouterr().err
-    assert across_studies([table, str(tmp_path / "none.json")]) == 2
+    refused("alfworld, hard start", across_studies, table, path)
+    refused("none.json", across_studies, table, tmp_path / "none.json")
 
 
 def test_each_claim_has_what_the_record_says_or_that_it_says_nothing(tmp_path: Path):
     cells = [cell(method, seed) for method in ("grpo", "skillc") for seed in range(3)]
     path = written(tmp_path, [*cells, cell("fixed_rho", 0)], ("grpo", "skillc", "fixed_rho"))
-    claims = computed(tmp_path, "claims", str(path))["regimes"]["alfworld, hard start"]
+    claims = table_of(across_studies, tmp_path, "claims", path)["regimes"]["alfworld, hard start"]
     found = {claim["second"]: claim["found"] for claim in claims}
     assert found["grpo"]["mean"] == pytest.approx(-1 / 12)
     assert found["skill0"] is None
@@ -147,35 +250,26 @@ def test_what_is_visible_grows_with_the_error_and_needs_two_seeds():
     assert visible(Difference(0.1, 0.02, 10, 1)) is None
 
 
-@pytest.fixture
-def replayed(tmp_path: Path) -> tuple[Path, Path]:
-    """A study's record and that of its policies shown another text, by which they lose everything."""
+def test_each_text_has_what_came_before_and_after_and_records_of_other_tasks_are_refused(tmp_path: Path, refused):
+    """A study, and its policies shown another text, by which they lose everything."""
     path = written(tmp_path, methods=("grpo",))
     wrong = Changed(library="alfworld:wrong").plan(read_run_file(tmp_path / "own.yaml", tmp_path))
     wrong.folder.mkdir()
-    cells = read_record(path).results
-    lost = [
-        replace(each, outcomes=tuple(replace(one, won_with=False, score_with=0.0) for one in each.outcomes))
-        for each in cells
-    ]
-    write_comparison(wrong, lost)
-    return path, wrong.folder / "own_alfworld.wrong.json"
 
+    def lost(each: CellResult) -> CellResult:
+        return replace(each, outcomes=tuple(replace(one, won_with=False, score_with=0.0) for one in each.outcomes))
 
-def test_each_text_has_what_came_before_and_after(tmp_path: Path, replayed: tuple[Path, Path]):
-    right, wrong = computed(tmp_path, "texts", *map(str, replayed))["starts"]["hard"]
+    write_comparison(wrong, [lost(each) for each in read_record(path).results])
+    replayed = wrong.folder / "own_alfworld.wrong.json"
+    right, wrong = table_of(across_studies, tmp_path, "texts", path, replayed)["starts"]["hard"]
     assert (right["shown"], wrong["shown"]) == ("the skill", "alfworld:wrong")
     assert (right["before"]["mean"], wrong["before"]["mean"]) == (0.75, 0.0)
     assert set(right["after"]) == {"grpo"}
     assert right["after"]["grpo"]["without"] == wrong["after"]["grpo"]["without"]
     assert right["after"]["grpo"]["change"]["mean"] == 0
-
-
-def test_records_of_other_tasks_are_refused(tmp_path: Path, replayed: tuple[Path, Path], capsys):
-    values = json.loads(replayed[1].read_text())
+    values = json.loads(replayed.read_text())
     (values["panels"]["q"],) = values["panels"].values()
     for each in values["cells"]:
         each["panel_sha256"] = "q"
-    (tmp_path / "other.json").write_text(json.dumps(values))
-    assert across_studies(["texts", str(replayed[0]), str(tmp_path / "other.json")]) == 2
-    assert "2 panels" in capsys.readouterr().err
+    write(tmp_path / "other.json", values)
+    refused("2 panels", across_studies, "texts", path, tmp_path / "other.json")

@@ -11,11 +11,11 @@ import re
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 
 from skillc_gym.envs.alfworld import ALFWorldEnv
@@ -65,10 +65,8 @@ def test_a_game_with_changed_fields_is_played_or_refused(data: Any) -> None:
     assert set(raw) == set(FIELDS)
     for key in data.draw(st.lists(st.sampled_from(FIELDS), min_size=1, max_size=4)):
         raw[key] = other(data, raw[key])
-    try:
+    with suppress(SkillCError):
         play(Game.parse(task_id, decode(json.dumps(raw).encode(), "a stranger's file")))
-    except SkillCError:
-        return
 
 
 def other(data: Any, value: Any) -> Any:
@@ -121,18 +119,15 @@ def test_an_archive_with_changed_bytes_is_read_or_refused(data: Any) -> None:
         content[148:156] = b" " * 8
         content[148:156] = b"%06o\0 " % sum(content[:512])
     packed = gzip.compress(content, 1) if is_tar and data.draw(st.booleans()) else bytes(content)
-    try:
+    with suppress(SkillCError):
         for task_id, game in read_archive(packed):
             play(Game.parse(task_id, decode(game, "a stranger's file")))
-    except SkillCError:
-        return
 
 
 # Actions --------------------------------------------------------------------------------------------------------------
 
 
 def step_checked(world: World, command: str) -> None:
-    """Makes a step and checks what must hold of any answer."""
     before, possible = world.state, command.strip() in world.admissible
     answer, admissible = world.step(command)
     assert admissible is possible, "admissible and answered differently"
@@ -141,15 +136,6 @@ def step_checked(world: World, command: str) -> None:
         assert world.state == before, "an impossible command changed the state"
     assert answer
     assert world.admissible == sorted(world.admissible)
-
-
-def test_the_check_notices_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(games().load(games().task_ids[0]))
-    world.reset()
-    step_checked(world, "look")
-    monkeypatch.setattr(World, "step", lambda self, command: ("Well.", False))
-    with pytest.raises(AssertionError):
-        step_checked(world, "nonsense")
 
 
 @hostile
@@ -207,9 +193,9 @@ def shops() -> list[TextTaskEnv]:
     return [*plain, WebShopEnv(data=shop_catalog(), observation_mode="text_rich", escape_markup=True)]
 
 
-def play_anything(data: Any, environments: Callable[[], Sequence[TextTaskEnv]], pieces: Sequence[str]) -> None:
+def play_anything(data: Any, environments: Sequence[TextTaskEnv], pieces: Sequence[str]) -> None:
     """Any text in any order, with resets and returns to earlier moments among the actions."""
-    env = data.draw(st.sampled_from(range(len(environments()))).map(environments().__getitem__))
+    env = environments[data.draw(st.sampled_from(range(len(environments))))]
     _, info = env.reset(seed=data.draw(st.integers(0, 1_000)))
     moments = [env.snapshot()]
     for _ in range(data.draw(st.integers(0, 30))):
@@ -218,7 +204,7 @@ def play_anything(data: Any, environments: Callable[[], Sequence[TextTaskEnv]], 
             _, info = env.reset()
         elif way == 1:
             moments.append(env.snapshot())
-            observation, info = env.restore(data.draw(st.sampled_from(range(len(moments))).map(moments.__getitem__)))
+            observation, info = env.restore(moments[data.draw(st.sampled_from(range(len(moments))))])
             assert observation in env.observation_space
         else:
             action = data.draw(st.sampled_from(info["admissible_commands"] or pieces))
@@ -240,9 +226,9 @@ def outcome_checked(env: TextTaskEnv, before: dict[str, Any], action: str) -> di
 
 @hostile
 def test_houses_take_any_text(data: Any) -> None:
-    play_anything(data, houses, OF_HOUSES)
+    play_anything(data, houses(), OF_HOUSES)
 
 
 @hostile
 def test_shops_take_any_text(data: Any) -> None:
-    play_anything(data, shops, OF_SHOPS)
+    play_anything(data, shops(), OF_SHOPS)

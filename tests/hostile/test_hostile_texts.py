@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,16 @@ VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 10**30, 1e308, float("nan"), "", "<b>", "\ud800", [], [[]], [{}], {}, {"role": "<b>"}),
 )
 ELEMENTS = "html head meta title style body h1 section h2 small div article span details summary pre b ol li"
-TAGS = ELEMENTS.split()
+
+
+@contextmanager
+def refused_in_a_short_sentence() -> Iterator[None]:
+    said = ""
+    try:
+        yield
+    except SkillCError as error:
+        said = str(error)
+    assert len(said) < 2_000
 
 
 def write(path: Path, text: str) -> Path:
@@ -50,20 +60,12 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def check_short(error: SkillCError) -> None:
-    assert len(str(error)) < 2_000
-
-
 @hostile
 def test_a_library_is_read_or_refused_in_a_short_sentence(data: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, refused_in_a_short_sentence():
         for name in ("one", "two"):
             write(Path(folder) / name / "SKILL.md", changed(data, GOOD, OF_YAML))
-        try:
-            library = load_library(folder)
-        except SkillCError as error:
-            check_short(error)
-            return
+        library = load_library(folder)
         for kind in library.task_types:
             skill = library.for_task(kind)
             assert len(skill.text) <= library.longest
@@ -72,12 +74,8 @@ def test_a_library_is_read_or_refused_in_a_short_sentence(data: Any) -> None:
 
 @hostile
 def test_skills_of_others_are_read_or_refused_and_can_be_kept(data: Any) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            skills = imported(data, Path(folder) / "in" / "one")
-        except SkillCError as error:
-            check_short(error)
-            return
+    with tempfile.TemporaryDirectory() as folder, refused_in_a_short_sentence():
+        skills = imported(data, Path(folder) / "in" / "one")
         assert len({skill.name for skill in skills}) == len(skills)
         assert not any(set(skill.name) & set("/\\\0\n") for skill in skills), "a name that is a path"
         with suppress(SkillCError):
@@ -105,7 +103,7 @@ class Page(HTMLParser):
     """Notices what a page of transcripts never holds."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TAGS, f"a foreign tag {tag}"
+        assert tag in ELEMENTS.split(), f"a foreign tag {tag}"
         assert all(name in ("class", "lang", "charset", "name", "content", "http-equiv") for name, _ in attrs)
 
 
@@ -114,12 +112,9 @@ def test_transcripts_are_shown_as_text_alone_and_read_the_same_again(data: Any) 
     values = EPISODE.to_dict()
     for _ in range(data.draw(st.integers(0, 3))):
         retype(data, values)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, suppress(SkillCError):
         path = write(Path(folder) / "e.jsonl", changed(data, json.dumps(values), OF_PAGES, changes=2))
-        try:
-            episodes = read_jsonl(path)
-        except SkillCError:
-            return
+        episodes = read_jsonl(path)
         Page().feed(to_html(episodes))
         assert not any("\x1b" in to_ansi(episode, colour=False) for episode in episodes)
         assert repr(read_jsonl(write_jsonl(Path(folder) / "copy.jsonl", episodes))) == repr(episodes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -70,11 +71,8 @@ def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path
     for line in lines:
         newcomer.type(line)
     assert [line.failed for line in lines] == ["", "status 1\nwhy\n"]
-    assert (
-        Line("make quick").transcript_at_work()
-        > 60
-        > Line("make quick", seconds=90, work=9, transcript=80).transcript_at_work()
-    )
+    busy = Line("make quick", seconds=90, work=9, transcript=80)
+    assert Line("make quick").transcript_at_work() > 60 > busy.transcript_at_work()
     assert not newcomer.left_out(Line("make demo"))
     assert Newcomer(tmp_path, venv=tmp_path, short=True).left_out(Line("make demo"))
 
@@ -85,11 +83,8 @@ def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path
 def wheel(folder: Path, name: str, version: str, **files: str) -> str:
     """Writes a wheel into a folder of an index; returns its SHA-256."""
     info = f"{name}-{version}.dist-info"
-    files = {
-        **files,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
+    files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    files[f"{info}/WHEEL"] = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{version}-py3-none-any.whl"
@@ -117,16 +112,10 @@ def machine(tmp_path: Path):
             for path in (tmp_path / "all" / build).iterdir():
                 shutil.copy(path, index)
         wheel(tmp_path / "index" / "uv", "uv", "1.0", **{"uv-1.0.data/scripts/uv": UV})
-        plain = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "TORCH"))}
-        env = {
-            **plain,
-            "PIP_CONFIG_FILE": os.devnull,
-            "PIP_NO_INDEX": "1",
-            "PIP_FIND_LINKS": f"{index} {index.parent / 'uv'}",
-            "PIP_TARGET": str(tmp_path / "site"),
-            "UV_ASKED": str(tmp_path / "asked"),
-            "UV_SAYS": uv_says,
-        }
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "TORCH"))}
+        env |= {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_TARGET": str(tmp_path / "site")}
+        env |= {"PIP_FIND_LINKS": f"{index} {index.parent / 'uv'}"}
+        env |= {"UV_ASKED": str(tmp_path / "asked"), "UV_SAYS": uv_says}
         words = [str(tmp_path / "scripts" / INSTALL.name), sys.executable, torch]
         return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
 
@@ -137,10 +126,22 @@ def installed(folder: Path) -> str:
     return "".join(path.read_text() for path in folder.glob("site/torch.py"))
 
 
-def test_the_configured_index_comes_first(machine, tmp_path: Path):
-    done = machine(["cpu", "cuda"])
-    assert (done.returncode, done.stdout, installed(tmp_path)) == (0, "", "cpu")
-    assert not (tmp_path / "asked").exists()
+@pytest.mark.parametrize(
+    ("builds", "options", "ended", "found", "said"),
+    [
+        (["cpu", "cuda"], {}, 0, "cpu", r"\A\Z"),
+        (["cpu", "cuda"], {"torch": "default"}, 0, "cuda", ""),
+        (["cuda"], {"uv_says": "cause: no such host"}, 0, "cuda", r"\(no such host\)[\s\S]*GB"),
+        (["other"], {}, 1, "", "HASHES"),
+    ],
+    ids=["the configured index", "the default build", "its size is said", "what no hash knows"],
+)
+def test_what_can_be_installed_is(machine, tmp_path: Path, builds, options, ended, found, said):
+    wheel(tmp_path / "all" / "other", "torch", "2.13.0", **{"torch.py": "a stranger's"})
+    done = machine(builds, **options)
+    assert (done.returncode, installed(tmp_path)) == (ended, found)
+    assert (tmp_path / "asked").exists() == ("cpu" not in builds), "uv is asked where the index has no such build"
+    assert re.search(said, done.stderr if ended else done.stdout)
 
 
 def test_uv_is_asked_for_the_pinned_build_without_naming_a_host(machine, tmp_path: Path):
@@ -150,25 +151,6 @@ def test_uv_is_asked_for_the_pinned_build_without_naming_a_host(machine, tmp_pat
     assert "--torch-backend cpu" in asked
     assert asked.endswith(f"--require-hashes -r {tmp_path}/constraints-torch-cpu.txt")
     assert "://" not in INSTALL.read_text()
-
-
-def test_the_default_build_is_taken_with_a_word_about_its_size(machine, tmp_path: Path):
-    done = machine(["cuda"], uv_says="cause: no such host")
-    assert (done.returncode, installed(tmp_path)) == (0, "cuda")
-    assert "(no such host)" in done.stdout
-    assert "GB" in done.stdout
-
-
-def test_what_no_hash_knows_is_not_installed(machine, tmp_path: Path):
-    wheel(tmp_path / "all" / "other", "torch", "2.13.0", **{"torch.py": "a stranger's"})
-    done = machine(["other"])
-    assert (done.returncode, installed(tmp_path)) == (1, "")
-    assert "HASHES" in done.stderr
-
-
-def test_the_default_build_can_be_asked_for(machine, tmp_path: Path):
-    assert machine(["cpu", "cuda"], torch="default").returncode == 0
-    assert (installed(tmp_path), (tmp_path / "asked").exists()) == ("cuda", False)
 
 
 # Slurm's batch file, with stand-ins for Slurm and the launcher --------------------------------------------------------
@@ -186,12 +168,8 @@ wait "$child"
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A folder with stand-ins on the path."""
-    programs = {
-        "accelerate": LAUNCHER,
-        "scontrol": "#!/bin/bash\necho $@ > requeued\n",
-        "skillc": "#!/bin/bash\necho F\n",
-    }
-    for name, text in programs.items():
+    bash = {"scontrol": "#!/bin/bash\necho $@ > requeued\n", "skillc": "#!/bin/bash\necho F\n"}
+    for name, text in {"accelerate": LAUNCHER, **bash}.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     return tmp_path

@@ -12,16 +12,14 @@ BARE = ChatFormat.compact()
 
 def test_empty_pieces_leave_no_trace():
     assert system(ChatFormat(role="", reply="")) == []
-    assert system(ChatFormat(role="", reply="", skills="Skills: {skills}"), "S") == [
-        {"role": "system", "content": "Skills: S"}
-    ]
+    [message] = system(ChatFormat(role="", reply="", skills="Skills: {skills}"), "S")
+    assert message == {"role": "system", "content": "Skills: S"}
     assert system(ChatFormat(role="R", reply="F"), "S")[0]["content"] == "R\n\nS\n\nF"
 
 
 def test_templates_are_used():
-    chat_format = ChatFormat(
-        first="{goal}|{observation}", turn="{step}:{observation}", commands="<{commands}>", separator="/"
-    )
+    pieces = {"first": "{goal}|{observation}", "turn": "{step}:{observation}", "commands": "<{commands}>"}
+    chat_format = ChatFormat(**pieces, separator="/")
     assert first_turn(chat_format, "o", goal="g", commands=["a", "b"])["content"] == "g|o\n\n<a/b>"
     assert conversation_turn(chat_format, "o", step=7, commands=["a"])["content"] == "7:o\n\n<a>"
 
@@ -32,38 +30,36 @@ def test_a_window_holds_exactly_the_last_steps(steps, size, now):
         role="", reply="", show_admissible=False, form="window", window=size,
         window_turn="{shown}#{history}#{observation}", past="[{step}]",
     )  # fmt: skip
-    prompt = window_prompt(chat_format, [PastStep(*step) for step in steps], now)
-    assert len(prompt) == 1
-    if not steps:
-        assert prompt[0]["content"] == now
-        return
+    [message] = window_prompt(chat_format, [PastStep(*step) for step in steps], now)
     shown = min(size, len(steps))
-    numbers = range(len(steps) - shown + 1, len(steps) + 1)
-    assert prompt[0]["content"] == f"{shown}#{chr(10).join(f'[{n}]' for n in numbers)}#{now}"
+    history = "\n".join(f"[{n}]" for n in range(len(steps) - shown + 1, len(steps) + 1))
+    assert message["content"] == (f"{shown}#{history}#{now}" if steps else now)
 
 
 @given(st.text())
 def test_texts_are_never_templates(text):
-    assert first_turn(BARE, text)["content"] == text
-    assert conversation_turn(BARE, text, step=1)["content"] == text
+    assert first_turn(BARE, text)["content"] == conversation_turn(BARE, text, step=1)["content"] == text
 
 
 def test_round_trip_through_json():
     chat_format = ChatFormat.compact().with_form("window:4")
     assert ChatFormat.from_dict(json.loads(json.dumps(chat_format.to_dict()))) == chat_format
     assert ChatFormat.from_dict({}) == ChatFormat.default() == ChatFormat.named("default")
-
-
-def test_forms():
-    assert BARE.with_form("window:3").window == 3
-    assert BARE.with_form("window:3").with_form("conversation").form == "conversation"
-    for wrong in ("window:x", "window:-1", "conversation:2"):
-        with pytest.raises(ConfigError, match="window:<past steps>"):
-            BARE.with_form(wrong)
-    with pytest.raises(UnknownNameError, match="chat form"):
-        BARE.with_form("windows")
     with pytest.raises(UnknownNameError, match="Did you mean 'role'"):
         ChatFormat.from_dict({"rule": "x"})
+
+
+def test_forms_change_the_form_alone():
+    assert BARE.with_form("window:3").window == 3
+    assert BARE.with_form("window:3").with_form("conversation").form == "conversation"
+
+
+@pytest.mark.parametrize("form", ["window:x", "window:-1", "conversation:2"])
+def test_bad_forms_are_named(form):
+    with pytest.raises(ConfigError, match="window:<past steps>"):
+        BARE.with_form(form)
+    with pytest.raises(UnknownNameError, match="chat form"):
+        BARE.with_form("windows")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import errno
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,32 +21,25 @@ def test_a_file_is_replaced_at_once_and_nothing_is_left_beside_it(tmp_path: Path
     assert [entry.name for entry in (tmp_path / "sub").iterdir()] == ["f"]
 
 
-def test_content_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
-    def broken() -> Iterator[bytes]:
-        yield b"new"
-        raise KeyboardInterrupt
+def interrupted() -> Iterator[bytes]:
+    yield b"new"
+    raise KeyboardInterrupt
 
+
+@pytest.mark.parametrize(
+    ("parts", "error", "words"),
+    [(interrupted(), KeyboardInterrupt, None), ([b"x" * 1_000] * 100, StorageError, "larger than the system allows")],
+    ids=["interrupted", "too large"],
+)
+def test_content_that_fails_leaves_the_old_file(tmp_path: Path, parts, error, words) -> None:
     replace_file(tmp_path / "f", [b"old"])
-    with pytest.raises(KeyboardInterrupt):
-        replace_file(tmp_path / "f", broken())
-    assert (tmp_path / "f").read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
-        yield
+        with pytest.raises(error, match=words):
+            replace_file(tmp_path / "f", parts)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_file_beyond_the_systems_limit_is_said_in_words(tmp_path: Path) -> None:
-    replace_file(tmp_path / "f", [b"old"])
-    with largest_file(10_000), pytest.raises(StorageError, match="larger than the system allows"):
-        replace_file(tmp_path / "f", [b"x" * 1_000 for _ in range(100)])
     assert (tmp_path / "f").read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
 

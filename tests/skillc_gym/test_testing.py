@@ -3,11 +3,12 @@
 import itertools
 import random
 
-import gymnasium
 import pytest
+from gymnasium.spaces import Text
 from gymnasium.wrappers import TimeLimit
-from toy_env import ToyEnv
+from toy_env import ToyEnv, faulty, toys_with
 
+from skillc_gym.spaces import Unicode
 from skillc_gym.testing import TextEnvContract, check_text_env
 from skillc_gym.wrappers import SkillInjection
 
@@ -21,102 +22,74 @@ counter = itertools.count()
 
 
 def telling(change):
-    """An environment whose infos are changed."""
-
-    class Telling(ToyEnv):
-        def _info(self):
-            return change(super()._info())
-
-    return Telling
+    return faulty(_info=lambda env: change(ToyEnv._info(env)))
 
 
-Unseeded = telling(lambda info: info | {"luck": next(counter)})
-IntWon = telling(lambda info: info | {"won": int(info["won"])})
-NoGoal = telling(lambda info: {key: value for key, value in info.items() if key != "goal"})
-Flattering = telling(lambda info: info | {"action_valid": True})
-Boasting = telling(lambda info: info | {"admissible_commands": [*info["admissible_commands"], "fly"]})
+def resetting(change):
+    """An environment that takes other options than it is given."""
+    return faulty(
+        reset=lambda env, *, seed=None, options=None: ToyEnv.reset(env, seed=seed, options=change(env, options or {}))
+    )
 
 
-class OwnRandomness(ToyEnv):
-    def reset(self, *, seed=None, options=None):
-        options = {"task_id": random.choice(self.task_ids)} | (options or {})
-        return super().reset(seed=seed, options=options)
+def leaking(env, state):
+    env._now, env.np_random.bit_generator.state = state
 
 
-class Raising(ToyEnv):
-    def step(self, action):
-        if action.strip() not in self._commands():
-            raise ValueError(action)
-        return super().step(action)
-
-
-class LeakyState(ToyEnv):
-    def _state(self):
-        return self._now, self.np_random.bit_generator.state
-
-    def _restore_state(self, state):
-        self._now, self.np_random.bit_generator.state = state
-
-
-class Unpicklable(ToyEnv):
-    def _state(self):
-        return (*super()._state(), lambda: None)
-
-
-class Unsorted(ToyEnv):
-    def __init__(self):
-        super().__init__()
-        self.task_ids = tuple(reversed(self.task_ids))
-
-
-class Deaf(ToyEnv):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed, options={k: v for k, v in (options or {}).items() if k == "task_id"})
-
-
-class ClosesOnce(ToyEnv):
-    def close(self):
-        del self.task_ids
-
-
-class Narrow(ToyEnv):
-    def __init__(self):
-        super().__init__()
-        self.observation_space = type(self.observation_space)(20)
-
-
-class Forgetful(ToyEnv):
-    def reset(self, *, seed=None, options=None):
-        observation, info = super().reset(seed=seed, options=options)
-        (options or {}).pop("task_id", None)
-        return observation, info
-
-
-@pytest.mark.parametrize(
-    ("faulty", "check"),
-    [
-        (Unseeded, "test_same_seed_same_transcript"),
-        (OwnRandomness, "test_unseeded_resets_follow_the_last_seed"),
-        (IntWon, "test_infos_hold_the_keys"),
-        (NoGoal, "test_infos_hold_the_keys"),
-        (Raising, "test_impossible_actions_are_answered"),
-        (Flattering, "test_impossible_actions_are_answered"),
-        (Boasting, "test_listed_actions_are_possible"),
-        (LeakyState, "test_snapshots_are_exact"),
-        (Unpicklable, "test_snapshots_are_exact"),
-        (Unsorted, "test_task_ids_are_fixed"),
-        (Forgetful, "test_task_ids_are_fixed"),
-        (Deaf, "test_options_are_validated"),
-        (ClosesOnce, "test_closing_twice"),
-        (Narrow, "test_spaces_hold_everything"),
-        (Narrow, "test_gymnasium_accepts_it"),
-    ],
-)
-def test_faults_are_found(faulty, check):
+def kit_of(make):
     kit = TextEnvContract()
-    kit.make_env = faulty
+    kit.make_env = make
+    return kit
+
+
+NO_GOAL = telling(lambda info: {key: value for key, value in info.items() if key != "goal"})
+NARROW = toys_with(observation_space=Unicode(20))
+FAULTS = {
+    "unseeded": (telling(lambda info: info | {"luck": next(counter)}), "test_same_seed_same_transcript"),
+    "randomness of its own": (
+        resetting(lambda env, options: {"task_id": random.choice(env.task_ids)} | options),
+        "test_unseeded_resets_follow_the_last_seed",
+    ),
+    "a win as an int": (telling(lambda info: info | {"won": int(info["won"])}), "test_infos_hold_the_keys"),
+    "no goal": (NO_GOAL, "test_infos_hold_the_keys"),
+    "raising": (
+        faulty(_act=lambda env, action: ToyEnv._act(env, action) if action in env._commands() else 1 / 0),
+        "test_impossible_actions_are_answered",
+    ),
+    "flattering": (telling(lambda info: info | {"action_valid": True}), "test_impossible_actions_are_answered"),
+    "boasting": (
+        telling(lambda info: info | {"admissible_commands": [*info["admissible_commands"], "fly"]}),
+        "test_listed_actions_are_possible",
+    ),
+    "a leaky state": (
+        faulty(_state=lambda env: (env._now, env.np_random.bit_generator.state), _restore_state=leaking),
+        "test_snapshots_are_exact",
+    ),
+    "unpicklable": (faulty(_state=lambda env: (*ToyEnv._state(env), lambda: None)), "test_snapshots_are_exact"),
+    "unsorted": (toys_with(task_ids=ToyEnv().task_ids[::-1]), "test_task_ids_are_fixed"),
+    "eating options": (
+        resetting(lambda env, options: {"task_id": options.pop("task_id", None)}),
+        "test_task_ids_are_fixed",
+    ),
+    "deaf": (
+        resetting(lambda env, options: {key: options[key] for key in options if key == "task_id"}),
+        "test_options_are_validated",
+    ),
+    "closing once": (faulty(close=lambda env: delattr(env, "task_ids")), "test_closing_twice"),
+    "narrow": (NARROW, "test_spaces_hold_everything"),
+    "narrow for Gymnasium": (NARROW, "test_gymnasium_accepts_it"),
+}
+
+
+@pytest.mark.parametrize(("fault", "check"), FAULTS.values(), ids=FAULTS)
+def test_faults_are_found(fault, check):
     with pytest.raises(Exception):  # noqa: B017, PT011 - an assertion, or the fault's own exception
-        getattr(kit, check)()
+        getattr(kit_of(fault), check)()
+
+
+def test_the_remedy_for_texts_outside_gymnasiums_space_is_named():
+    with pytest.raises(AssertionError, match=r"outside the observation space.*skillc_gym\.spaces\.Unicode"):
+        kit_of(toys_with(observation_space=Text(400))).test_spaces_hold_everything()
 
 
 def test_an_injection_that_shows_its_skill_when_off_is_found(toy_library):
@@ -124,26 +97,20 @@ def test_an_injection_that_shows_its_skill_when_off_is_found(toy_library):
         def reset(self, *, seed=None, options=None):
             return super().reset(seed=seed, options={**(options or {}), "skill": True})
 
-    kit = TextEnvContract()
-    kit.make_env = lambda: Stuck(ToyEnv(), toy_library)
     with pytest.raises(AssertionError, match="skills off"):
-        kit.test_skills_off_change_nothing()
+        kit_of(lambda: Stuck(ToyEnv(), toy_library)).test_skills_off_change_nothing()
 
 
 def test_the_kit_closes_what_it_makes():
-    opened: list[int] = []
+    opened = set()
 
-    class Counted(ToyEnv):
-        def __init__(self):
-            super().__init__()
-            opened.append(id(self))
+    def make():
+        opened.add(env := ToyEnv())
+        env.close = lambda: opened.discard(env)
+        return env
 
-        def close(self):
-            if id(self) in opened:
-                opened.remove(id(self))
-
-    check_text_env(Counted)
-    assert opened == []
+    check_text_env(make)
+    assert opened == set()
 
 
 def test_walks_may_be_of_one_step():
@@ -155,8 +122,4 @@ def test_walks_may_be_of_one_step():
 
 def test_the_failing_check_is_named():
     with pytest.raises(AssertionError, match="test_infos_hold_the_keys: info lacks 'goal'"):
-        check_text_env(NoGoal)
-
-
-def test_render_modes_are_tried_for_registered_environments(toy_id):
-    check_text_env(lambda: gymnasium.make(toy_id, per_type=2))
+        check_text_env(NO_GOAL)

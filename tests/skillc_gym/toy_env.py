@@ -43,21 +43,17 @@ class ToyEnv(TextTaskEnv):
     def _start(self, task_id):
         kind, number = task_id.split("/")[1:]
         self.goal = f"{kind} thing {number}."
-        self._now = {"kind": kind, "key": False, "won": False, "steps": 0}
+        self._now = {"kind": kind, "key": False, "won": False}
         return f"Room {self.np_random.integers(1000)}: café with a key. Your task is to: {self.goal}"
 
     def _act(self, action):
-        now = self._now
-        now["steps"] += 1
-        action = action.strip()
+        now, action, feedback = self._now, action.strip(), "Nothing happens."
         valid = action in self._commands()
-        feedback = "Nothing happens."
-        if valid and action == "take key":
-            now["key"], feedback = True, "You take the key."
-        elif valid and action != "wait":
-            now["won"], feedback = True, "You won."
-        elif valid:
+        if valid and action == "wait":
             feedback = f"You wait for {self.np_random.integers(100)} seconds."
+        elif valid:
+            done, feedback = ("key", "You take the key.") if action == "take key" else ("won", "You won.")
+            now[done] = True
         return feedback, float(now["won"]), now["won"], valid
 
     def _commands(self):
@@ -73,9 +69,20 @@ class ToyEnv(TextTaskEnv):
         self._now = dict(state[0])
         self.np_random.bit_generator.state = copy.deepcopy(state[1])
 
-    def _return_to(self, task_id, state):
-        self.goal = " thing ".join(task_id.split("/")[1:]) + "."
-        self._restore_state(state)
+
+def faulty(**methods):
+    """A class of toys with other methods."""
+    return type("Faulty", (ToyEnv,), methods)
+
+
+def toys_with(**attributes):
+    """A class of toys with other attributes."""
+
+    def start(env):
+        ToyEnv.__init__(env)
+        vars(env).update(attributes)
+
+    return faulty(__init__=start)
 
 
 def write_skills(root, types=TYPES, general=True):

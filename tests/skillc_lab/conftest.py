@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,19 @@ from tests.trainers.conftest import toy_folder
 from trainers.base import shipped_policy
 
 __all__ = ["toy_folder"]
+
+
+@pytest.fixture
+def says(capsys) -> Callable[..., str]:
+    """Runs a command, a line and further words, and checks its status; gives what is wrong at 2, else the output."""
+
+    def run(line: str, *words: object, status: int = 0) -> str:
+        capsys.readouterr()
+        assert skillc([*line.split(), *map(str, words)]) == status
+        said, wrong = capsys.readouterr()
+        return wrong if status == 2 else said
+
+    return run
 
 
 @pytest.fixture(scope="session")

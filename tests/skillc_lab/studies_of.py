@@ -7,16 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillc_lab.studies import (
-    UNTRAINED,
-    CellResult,
-    ComparisonPlan,
-    CurvePoint,
-    TaskOutcome,
-    Usage,
-    read_run_file,
-    write_comparison,
-)
+from skillc_lab import studies
+from skillc_lab.studies import UNTRAINED, CellResult, ComparisonPlan, CurvePoint, TaskOutcome, Usage
 
 TEXT = "starts: {easy: shipped}\nmethods: [grpo, ppo]\nseeds: [0, 1]\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\n"
 METHODS = {"grpo": 2, "skillc": 1, "contrastive_relabelling": 14}
@@ -34,7 +26,7 @@ def plan_of(folder: Path, text: str = TEXT, out: Path | None = None) -> Comparis
     """The plan of a run file, which is written."""
     folder.mkdir(exist_ok=True)
     write_run_file(folder).write_text(text)
-    return read_run_file(folder / "own.yaml", out or folder)
+    return studies.read_run_file(folder / "own.yaml", out or folder)
 
 
 def cell_of(place: tuple[str, str, int], won: Sequence[bool], shown: Sequence[bool] = (), **fields: Any) -> CellResult:
@@ -64,5 +56,5 @@ def written(folder: Path, cells: Sequence[CellResult] | None = None, methods: Se
     head = "starts: {hard: shipped-hard}\nbudget_tokens: 100\nsteps: 4\nevaluate_every: 2\nmethods:\n"
     plan = plan_of(folder, head + "".join(f"  - {method}\n" for method in methods))
     own = [cell(UNTRAINED, 0), *(cell(method, seed) for seed in range(3) for method in methods)]
-    write_comparison(plan, own if cells is None else cells)
+    studies.write_comparison(plan, own if cells is None else cells)
     return folder / "own.json"

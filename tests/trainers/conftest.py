@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -66,3 +67,11 @@ def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     tokenizer.save_pretrained(folder / "model")
     write_library(folder / "skills")
     return folder
+
+
+@pytest.fixture
+def toy(toy_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """Makes the settings of a short run on the toy, in a folder of its own, with some of them changed."""
+    from tests.trainers.toys import toy_config
+
+    return lambda **changes: toy_config(toy_folder, **{"run": str(tmp_path_factory.mktemp("run")), **changes})

@@ -26,27 +26,49 @@ TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12
 
 
 @pytest.mark.parametrize(
-    ("settings", "error", "says"),
+    ("settings", "remedy"),
     [
-        ({"steps": 0}, ConfigError, "steps must be at least 1, got 0"),
-        ({"max_episode_steps": 0}, ConfigError, "max_episode_steps must be at least 1"),
-        ({"temperature": 0}, ConfigError, "temperature must be positive"),
-        ({"learning_rate": float("nan")}, ConfigError, "learning_rate must be at least 0"),
-        ({"num_minibatches": 100}, ConfigError, "fewer rollouts than minibatches"),
-        ({"schedule": "nope"}, UnknownNameError, "constant, linear, cosine"),
+        ({"steps": 0}, "steps must be at least 1, got 0"),
+        ({"max_episode_steps": 0}, "max_episode_steps must be at least 1"),
+        ({"temperature": 0}, "temperature must be positive"),
+        ({"learning_rate": float("nan")}, "learning_rate must be at least 0"),
+        ({"num_minibatches": 100}, "fewer rollouts than minibatches"),
+        ({"schedule": "nope"}, "constant, linear, cosine"),
+        ({"loss_type": "dapo", "loss_aggregation": "constant"}, "loss_type=dapo means loss_aggregation=token"),
+        ({"reference_model": "x", "lora_rank": 2}, "reference_model needs .* with lora_rank"),
+        ({"reference_sync_every": 1, "lora_rank": 2}, "with lora_rank the reference is the policy"),
+        ({"trained_layers": "lower:1"}, "all, or upper:N"),
+        ({"trained_layers": "upper:1", "lora_rank": 2}, "all, or upper:N"),
+        ({"precision": "bfloat16_copy", "gradient_checkpointing": True}, "exclude each other"),
+        ({"share_prefixes": True, "lora_rank": 2, "lora_dropout": 0.1}, "lora_dropout=0"),
+        ({"share_prefixes": True, "attention": "flash_attention_2"}, "attention=sdpa"),
     ],
 )
-def test_wrong_values_say_what_is_wrong(settings: dict[str, Any], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
+def test_wrong_values_and_those_that_exclude_each_other_are_refused(settings: dict[str, Any], remedy: str) -> None:
+    with pytest.raises(UnknownNameError if "schedule" in settings else ConfigError, match=remedy):
         TrainConfig(model="m", **settings)
 
 
 @pytest.mark.parametrize("settings", [{"engine": "tgi"}, {"engine_options": {"draft_tokens": -1}}])
-def test_an_engine_that_cannot_be_is_refused_before_anything_is_loaded(settings: dict[str, Any]) -> None:
-    config = TrainConfig(model="no such folder", **settings)
-    for starts in (run, policy_player):
-        with pytest.raises((ConfigError, UnknownNameError), match=r"transformers, vllm|draft_tokens"):
-            starts(config)
+@pytest.mark.parametrize("starts", [run, policy_player])
+def test_an_engine_that_cannot_be_is_refused_before_anything_is_loaded(starts: Any, settings: dict[str, Any]) -> None:
+    with pytest.raises((ConfigError, UnknownNameError), match=r"transformers, vllm|draft_tokens"):
+        starts(TrainConfig(model="no such folder", **settings))
+
+
+@pytest.mark.parametrize(
+    ("loss_type", "meant"),
+    [
+        ("grpo", ("trajectory", "token")),
+        ("dapo", ("token", "token")),
+        ("dr_grpo", ("constant", "token")),
+        ("gspo", ("trajectory", "sequence")),
+    ],
+)
+def test_a_loss_type_is_short_for_two_settings(loss_type: Any, meant: tuple[str, str]) -> None:
+    config = TrainConfig(model="m", loss_type=loss_type)
+    assert (config.loss_aggregation, config.ratio) == meant
+    assert TrainConfig.from_json(config.to_json()).ratio == meant[1]
 
 
 def test_old_names_are_understood_and_the_new_ones_said() -> None:
@@ -101,18 +123,13 @@ def test_a_type_with_one_task_is_refused() -> None:
 def test_draws_depend_on_seed_and_step_alone(count: int, seed: int, step: int) -> None:
     split = split_tasks(TASKS, 4, 0)
     for draw in ("uniform", "types"):
-        drawn = sample_tasks(split, count, draw, seed=seed, step=step)
-        assert drawn == sample_tasks(split, count, draw, seed=seed, step=step)
+        drawn, again = (sample_tasks(split, count, draw, seed=seed, step=step) for _ in range(2))
+        assert drawn == again
         assert len(drawn) == count
         assert set(drawn) <= set(split.training)
     counts = [sum(TASKS[task] == kind for task in drawn) for kind in "abc"]
     assert max(counts) - min(counts) <= 1
-
-
-def test_different_steps_draw_different_tasks() -> None:
-    split = split_tasks(TASKS, 4, 0)
-    draws = {tuple(sample_tasks(split, 8, "uniform", seed=0, step=step)) for step in range(20)}
-    assert len(draws) == 20
+    assert len({tuple(sample_tasks(split, 8, "uniform", seed=seed, step=step)) for step in range(20)}) == 20
 
 
 def test_an_environment_is_found_in_the_module_before_its_id():
@@ -143,22 +160,20 @@ def test_a_row_is_at_most_what_the_model_takes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [":", ":NAME", "json:", ".json:NAME", "..:NAME", "json.:NAME", "json:NAME", "no_such:X"]
+    ("find", "remedy", "names"),
+    [
+        (AGENTS.get, "written module:NAME", ": :NAME json: .json:NAME ..:NAME json.:NAME json:NAME no_such:X"),
+        (env_spec, "written module:id|cannot be imported", ".json:x ..:x no_such_module:x"),
+    ],
 )
-def test_what_is_no_module_and_name_is_refused(name: str):
-    with pytest.raises(ConfigError, match="written module:NAME"):
-        AGENTS.get(name)
-
-
-@pytest.mark.parametrize("name", [".json:x", "..:x", "no_such_module:x"])
-def test_an_environments_module_is_refused_in_the_same_way(name: str):
-    with pytest.raises(ConfigError, match=r"written module:id|cannot be imported"):
-        env_spec(name)
+def test_what_is_no_module_and_name_is_refused(find: Any, remedy: str, names: str) -> None:
+    for name in names.split():
+        with pytest.raises(ConfigError, match=remedy):
+            find(name)
 
 
 def test_the_shipped_policy_is_the_environments() -> None:
     houses, shop = TrainConfig(model="shipped"), TrainConfig(model="shipped", env="webshop")
-    assert (Path(houses.model_path) / "config.json").is_file()
-    assert (Path(shop.model_path) / "config.json").is_file()
+    assert all((Path(config.model_path) / "config.json").is_file() for config in (houses, shop))
     assert houses.model_path != shop.model_path
     assert houses.to_json()["model"] == "shipped"

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
+from skillc_lab.planning import typed_words
 from tests.trainers.conftest import make_model
-from tests.trainers.launched import LAUNCHER, ROOT, assert_same_run, train_with_two
-from tests.trainers.toys import GRADED, toy_config
+from tests.trainers.test_train import weights
+from tests.trainers.toys import GRADED
 from trainers.base import Trajectory, asked_processes, interrupts, launch_warning, stop_requests
-from trainers.training import run
+from trainers.config import TrainConfig
+from trainers.training import RunResult, run
 
 
 @pytest.mark.parametrize(
@@ -38,12 +43,10 @@ def test_how_many_processes_a_launcher_was_asked_for(words: str, env: dict[str, 
 
 def test_a_launcher_that_started_fewer_is_told_of() -> None:
     words = ["accelerate", "launch", "--num_processes", "2", "--cpu", "scripts/train.py"]
-    warning = launch_warning(1, words, {})
-    assert warning
+    warning = launch_warning(1, words, {}) or ""
     assert "asked for 2" in warning
     assert "torchrun --nproc_per_node 2" in warning
-    assert launch_warning(2, words, {}) is None
-    assert launch_warning(1, [], {}) is None
+    assert launch_warning(2, words, {}) is launch_warning(1, [], {}) is None
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -97,30 +100,74 @@ def test_other_threads_leave_signals_alone() -> None:
     assert seen == before
 
 
-ADAPTERS = {"lora_rank": 2, "gradient_checkpointing": True}
+ROOT = Path(__file__).resolve().parents[2]
+FSDP2 = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+    "FSDP_STATE_DICT_TYPE": "FULL_STATE_DICT",
+    "FSDP_RESHARD_AFTER_FORWARD": "true",
+}
+
+
+def launched(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a module or a file in two processes, to their end."""
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "0")
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **env}
+    return subprocess.run(
+        [*launcher, "--standalone", *words], cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def train_with_two(config: TrainConfig, *, sharded: bool, dies: bool = False, **env: str) -> str:
+    """Runs ``skillc train`` in two processes; gives what they say."""
+    plain = TrainConfig(model=config.model).to_json()
+    words = typed_words({name: value for name, value in config.to_json().items() if value != plain[name]})
+    words += [f"model={config.model}", f"env=tests.trainers.toys:{config.env}"]
+    entry, launch = ("tests.trainers.fsdp_on_processor", FSDP2) if sharded else ("skillc_lab", {})
+    done = launched(Path(config.run), "-m", entry, "train", *words, **launch, **env)
+    assert (done.returncode == 0) is not dies, done.stderr[-4000:]
+    return done.stderr
+
+
+def assert_same_run(one: RunResult, folder: Path, *, atol: float = 1e-5) -> None:
+    """Holds the policy and the metrics of a run's folder against those of another run, which must have learned."""
+    expected, got = weights(one.policy), weights(folder / "policy")
+    assert expected.keys() == got.keys()
+    assert all(torch.allclose(expected[name], got[name], atol=atol) for name in expected)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for mine, theirs in zip(one.metrics, lines, strict=True):
+        assert (theirs["step"], theirs["event"]) == (mine["step"], mine["event"])
+        if mine["event"] == "train":
+            assert mine["grad_norm"] > 0
+            assert (theirs["tasks"], theirs["success"]) == (mine["tasks"], mine["success"])
+            assert theirs["loss"] == pytest.approx(mine["loss"], abs=1e-5)
+            assert theirs["grad_norm"] == pytest.approx(mine["grad_norm"], rel=1e-3)
+            assert theirs.get("kl", 0.0) == pytest.approx(mine.get("kl", 0.0), abs=1e-5)
+
+
+SETTINGS = {"kl_coef": 0.1, "transcripts_every": 0, **GRADED}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sharded", "changes", "atol"),
     [
-        (False, {**ADAPTERS, "optimiser": "adafactor", "num_minibatches": 2}, 1e-5),
-        (True, {**ADAPTERS, "precision": "float32"}, 1e-5),
+        (False, {"optimiser": "adafactor", "num_minibatches": 2}, 1e-5),
+        (True, {"precision": "float32"}, 1e-5),
         # How many rows a pass has decides how bfloat16 rounds.
-        (True, {**ADAPTERS, "precision": "bfloat16"}, 1e-4),
+        (True, {"precision": "bfloat16"}, 1e-4),
     ],
     ids=["adapters", "sharded-adapters", "sharded-adapters-bfloat16"],
 )
-def test_two_processes_train_to_what_one_does(
-    sharded: bool, changes: dict[str, Any], atol: float, toy_folder: Path, tmp_path: Path
-) -> None:
-    changes = {"steps": 2, "kl_coef": 0.1, "transcripts_every": 0, "validate_every": 2, **GRADED, **changes}
-    one = run(toy_config(toy_folder, run=str(tmp_path / "one"), **changes))
-    done = train_with_two(toy_config(toy_folder, run=str(tmp_path / "two"), **changes), tmp_path, sharded=sharded)
+def test_two_processes_train_to_what_one_does(sharded: bool, changes: dict[str, Any], atol: float, toy: Any) -> None:
+    adapters = {"lora_rank": 2, "gradient_checkpointing": True}
+    one, two = (toy(steps=2, validate_every=2, **SETTINGS, **adapters, **changes) for _ in range(2))
+    whole, said = run(one), train_with_two(two, sharded=sharded)
     # One process speaks for both.
-    assert done.stderr.count("step    1/2") == 1
-    assert "Warning: The launcher" not in done.stderr
-    assert_same_run(one, tmp_path / "two", atol=atol)
+    assert said.count("step    1/2") == 1
+    assert "Warning: The launcher" not in said
+    assert_same_run(whole, Path(two.run), atol=atol)
 
 
 LEAVING = """
@@ -142,14 +189,7 @@ end_together()
 
 def test_no_process_leaves_before_the_one_that_writes(tmp_path: Path) -> None:
     (tmp_path / "leaving.py").write_text(LEAVING)
-    done = subprocess.run(
-        [*LAUNCHER, "--standalone", "leaving.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = launched(tmp_path, "leaving.py")
     assert done.returncode == 0, done.stderr
 
 
@@ -166,21 +206,17 @@ def dies_once(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sharded", [False, True])
-def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
-    sharded: bool, toy_folder: Path, tmp_path: Path
-) -> None:
+def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(sharded: bool, toy: Any, tmp_path: Path) -> None:
     changes: dict[str, Any] = {"steps": 3, "validate_every": 3}
     if sharded:
         changes = {"steps": 4, "validate_every": 1, "method": "skillc+forward_distillation"}
-    changes |= {"kl_coef": 0.1, "save_every": 1, "transcripts_every": 0, **GRADED}
-    config = toy_config(toy_folder, metrics=("tests.trainers.test_launch:dies_once",), **changes)
-    whole = run(config.with_(run=str(tmp_path / "whole")))
+    metrics = ("tests.trainers.test_launch:dies_once",)
+    one, two = (toy(metrics=metrics, save_every=1, **SETTINGS, **changes) for _ in range(2))
+    whole = run(one)
     (tmp_path / "mark").write_text("0")
-    two = config.with_(run=str(tmp_path / "two"))
-    mark = {"SKILLC_TEST_MARK": str(tmp_path / "mark")}
-    train_with_two(two, tmp_path, sharded=sharded, env=mark, dies=True)
+    train_with_two(two, sharded=sharded, dies=True, SKILLC_TEST_MARK=str(tmp_path / "mark"))
     if sharded:
-        said = train_with_two(two, tmp_path, sharded=True).stderr
+        said = train_with_two(two, sharded=True)
         assert "(step 2)" in said
         # By each process, as it begins and after each of two updates: validation and the next rollouts share a copy.
         tensors = len(list(make_model(40, layers=1).parameters()))
@@ -188,4 +224,4 @@ def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(
     else:
         # As the launched command named it.
         assert run(two.with_(env=f"tests.trainers.toys:{two.env}")).finished
-    assert_same_run(whole, tmp_path / "two")
+    assert_same_run(whole, Path(two.run))

@@ -36,50 +36,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_skills_serve_the_coin_collector(folder: Path) -> None:
+def test_a_folder_or_a_package_by_name_serves_the_coin_collector(folder: Path) -> None:
     assert load_library(folder / "my_skills").for_task("hard").name == "general+back"
-
-
-def test_a_package_brings_a_library_by_name(folder: Path) -> None:
-    package = folder / "my_package" / "skills"
+    package, info = folder / "my_package" / "skills", folder / "my_package-1.dist-info"
     package.parent.mkdir()
     (folder / "my_skills").rename(package)
     for place in (package.parent, package):
         (place / "__init__.py").touch()
-    info = folder / "my_package-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
     page = (DOCS / "my-environment.md").read_text(encoding="utf-8")
-    named = re.search(r'^colour-skills = "(.*?)"', page, re.MULTILINE)
-    assert named is not None
-    (info / "entry_points.txt").write_text(f"[skillc_gym.libraries]\ncolour-skills = {named[1]}\n")
+    (named,) = re.findall(r'^colour-skills = "(.*?)"', page, re.MULTILINE)
+    (info / "entry_points.txt").write_text(f"[skillc_gym.libraries]\ncolour-skills = {named}\n")
     assert load_library("colour-skills").for_task("easy").name == "general+back"
 
 
-def test_the_advantage_is_that_of_leaving_one_out(folder: Path) -> None:
+def test_the_method_leaves_one_out_and_trains(folder: Path, toy_folder: Path) -> None:
+    pytest.importorskip("trl", reason="needs the train extra")
     import my_method  # type: ignore[import-not-found]
 
+    from tests.trainers.toys import toy_config
     from trainers.advantages.base import RolloutBatch
+    from trainers.training import run
 
     batch = RolloutBatch.build(
         returns=[1.0, 0.0, 0.0, 1.0], task=list("aaab"), task_type=["t"] * 4, condition=[1, 0, 0, 1]
     )
     assert my_method.LeaveOneOut()(batch).values.tolist() == [1.0, -0.5, -0.5, 0.0]
-
-
-def test_the_method_trains(folder: Path, toy_folder: Path) -> None:
-    pytest.importorskip("trl", reason="needs the train extra")
-    from tests.trainers.toys import toy_config
-    from trainers.training import run
-
-    config = toy_config(toy_folder, method="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1)
-    run(config)
+    run(toy_config(toy_folder, method="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1))
     assert (folder / "run" / "policy" / "model.safetensors").exists()
-    settings = json.loads((folder / "run" / "config.json").read_text())
-    assert settings["method"] == "my_method:RECIPE"
-
-
-# A world in one file, by the commands that everybody uses -------------------------------------------------------------
+    assert json.loads((folder / "run" / "config.json").read_text())["method"] == "my_method:RECIPE"
 
 
 @pytest.fixture

@@ -42,13 +42,12 @@ NOVELTY = Recipe(name="novelty", summary="Rewards seeing new things.", advantage
 
 @dataclass(frozen=True)
 class Pull(Loss):
-    """The squared difference of log-probabilities, on skill-free rollouts (or on all)."""
+    """The squared difference of log-probabilities, on skill-free rollouts."""
 
     name: ClassVar[str] = "pull"
     coefficient: float = 0.1
     prompt: Literal["with_skill", "without_skill"] = "with_skill"
     weights: Literal["policy", "reference", "average"] = "policy"
-    everywhere: bool = False
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -59,7 +58,7 @@ class Pull(Loss):
         return Teacher(self.prompt, self.weights, decay=0.5)
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
-        return (~batch.condition | self.everywhere).astype(float)
+        return (~batch.condition).astype(float)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         gap = inputs.logprobs - inputs["teacher_logprobs"]

@@ -1,4 +1,4 @@
-"""Skills in other forms: what is read, what is written, and that nothing is lost between."""
+"""Skills in other forms: nothing is lost between, ours pass the specification's validator, strangers' cost little."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError
+from skill_library import Skill, SkillFileError, load_library
 from skill_library.formats import (
     assign_types,
     read_agent_skills,
@@ -38,50 +38,37 @@ def libraries(draw):
     return [Skill(name, draw(LINE), draw(kinds), draw(text)) for name in names]
 
 
+SEARCH = {"skill_id": "gen_001", "title": "Search", "principle": "Look everywhere.", "when_to_apply": "At first."}
+CIRCLES = {"description": "Goes in circles.", "why_it_happens": "It forgets.", "how_to_avoid": "Count the places."}
 BANK = {
-    "general_skills": [
-        {"skill_id": "gen_001", "title": "Search", "principle": "Look everywhere once.", "when_to_apply": "At first."},
-        {"skill_id": "gen_002", "title": "Check", "principle": "Two lines:\nboth count."},
-    ],
+    "general_skills": [SEARCH, {"skill_id": "gen_002", "title": "Check", "principle": "Two lines:\nboth count."}],
     "task_specific_skills": {"heat": [{"skill_id": "heat_001", "title": "Heat", "principle": "Use the microwave."}]},
-    "common_mistakes": [
-        {
-            "mistake_id": "err_001",
-            "description": "Goes in circles.",
-            "why_it_happens": "It forgets.",
-            "how_to_avoid": "Count the places.",
-        }
-    ],
+    "common_mistakes": [{"mistake_id": "err_001", **CIRCLES}],
 }
 
 
 def test_a_bank_is_read_and_written_back_entry_by_entry():
     skills = read_bank(BANK)
-    assert [(skill.name, skill.task_types) for skill in skills] == [
-        ("gen_001", ("*",)),
-        ("gen_002", ("*",)),
-        ("heat_001", ("heat",)),
-        ("err_001", ("*",)),
-    ]
-    assert skills[0].text == "Search\nLook everywhere once.\nApply when: At first."
+    assert [skill.name for skill in skills] == ["gen_001", "gen_002", "heat_001", "err_001"]
+    assert [skill.task_types for skill in skills] == [("*",), ("*",), ("heat",), ("*",)]
+    assert skills[0].text == "Search\nLook everywhere.\nApply when: At first."
     assert skills[3].text == "Mistake: Goes in circles.\nWhy: It forgets.\nInstead: Count the places."
     assert to_bank(skills) == BANK
 
 
-@given(
-    st.lists(
-        st.fixed_dictionaries({"title": LINE, "principle": LINE, "when_to_apply": LINE}), min_size=1, max_size=3
-    ).map(lambda entries: [{"skill_id": f"s{n}", **entry} for n, entry in enumerate(entries)])
-)
-def test_any_entries_come_back(entries):
+@given(st.lists(st.tuples(LINE, LINE, LINE), min_size=1, max_size=3))
+def test_any_entries_come_back(said):
+    entries = [
+        {"skill_id": f"s{n}", "title": title, "principle": principle, "when_to_apply": when}
+        for n, (title, principle, when) in enumerate(said)
+    ]
     bank = {"general_skills": entries, "task_specific_skills": {}, "common_mistakes": []}
     assert to_bank(read_bank(bank)) == bank
 
 
 @given(skills=libraries())
 def test_skills_of_any_origin_can_be_put_into_a_bank(skills):
-    bank = json.loads(json.dumps(to_bank(skills)))
-    again = read_bank(bank)
+    again = read_bank(json.loads(json.dumps(to_bank(skills))))
     assert {kind for skill in again for kind in skill.task_types} == {k for skill in skills for k in skill.task_types}
     for skill in skills:
         assert any(skill.text.split("\n")[0] in other.text for other in again)
@@ -90,6 +77,29 @@ def test_skills_of_any_origin_can_be_put_into_a_bank(skills):
 def test_entries_without_ids_get_names():
     skills = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
     assert [skill.name for skill in skills] == ["general-1", "x"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *([], {}, {"general_skills": {}}, {"general_skills": ["x"]}, {"general_skills": [{"title": "x"}]}),
+        *({"general_skills": [{"principle": 3}]}, {"task_specific_skills": [1]}),
+        {"common_mistakes": [{"description": "x"}]},
+    ],
+)
+def test_what_is_no_bank_is_refused(data):
+    with pytest.raises(SkillFileError):
+        read_bank(data)
+
+
+def test_types_are_renamed():
+    skills = read_bank(BANK)
+    types = {"heat": ("pick_heat",), "gen_002": ("pick_heat", "pick_cool")}
+    renamed = [skill.task_types for skill in assign_types(skills, types)]
+    assert renamed == [("*",), ("pick_heat", "pick_cool"), ("pick_heat",), ("*",)]
+    assert assign_types(skills, {"heat": ("*",)})[2].is_general
+    with pytest.raises(SkillFileError, match=r"heat=TYPE"):
+        assign_types(skills, {"cool": ("x",)})
 
 
 SECTIONS = """### GENERAL SKILLS ###
@@ -116,8 +126,16 @@ def test_sections_are_read():
     assert read_sections("Before.\n" + SECTIONS)[0].text == "Before."
 
 
+@pytest.mark.parametrize("head", ["### a b ###", "###  a b\t### ", "### a b   ###\t"])
+def test_heads_are_read_as_they_were(head):
+    (skill,) = read_sections(f"{head}\ntext\n")
+    assert (skill.name, skill.task_types) == ("a_b", ("a b",))
+    (other,) = read_sections("### a ### b ###\ntext")
+    assert other.task_types == ("a ### b",)
+
+
 @given(skills=libraries())
-def test_the_built_in_texts_survive_sections(skills):
+def test_skills_of_one_type_survive_sections(skills):
     single = [skill for skill in skills if len(skill.task_types) == 1]
     if single:
         again = read_sections(to_sections(single))
@@ -131,55 +149,62 @@ def test_what_sections_cannot_tell_is_refused():
             to_sections([skill])
 
 
-def agent_skill(folder: Path, front: str = "name: a\ndescription: d", body: str = "Do it.") -> Path:
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text(f"---\n{front}\n---\n{body}\n", encoding="utf-8")
+# Of the specification (agentskills.io) -------------------------------------------------------------------------------
+
+
+def complaints(folder: Path) -> dict[str, list[str]]:
+    """What the specification's own validator says of each skill below a folder."""
+    validator = pytest.importorskip("skills_ref.validator", reason="skills-ref is not installed (extra dev)")
+    found = {str(file.parent): validator.validate(file.parent) for file in sorted(folder.glob("**/SKILL.md"))}
+    assert found
+    return {name: said for name, said in found.items() if said}
+
+
+@pytest.mark.parametrize("package", ["skill_library", "skillc_gym"])
+def test_every_skill_that_comes_with_the_package_is_valid(package):
+    assert complaints(Path(__file__).parents[3] / package) == {}
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=60).filter(str.strip)
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9 _-]{0,62}[a-z])?", fullmatch=True), min_size=1, max_size=3),
+    description=st.sampled_from(["--- ---- -----", "a: b # c", "\u2028x"]) | TEXT,
+    kinds=st.just(("*",)) | st.just(("heat", "cool")),
+    text=st.lists(TEXT, min_size=1, max_size=4).map("\n".join),
+)
+def test_every_skill_that_is_written_is_valid_and_comes_back(names, description, kinds, text, tmp_path_factory):
+    alike = {name.lower(): name for name in [*names, f"{names[0][:60]}_x", f"{names[0][:60]}-x"]}
+    said, read = description.strip(), text.strip()
+    skills = [Skill(name, said, kinds, read, read[:1].strip()) for name in alike.values()]
+    folder = write_library(skills, tmp_path_factory.mktemp("skills") / "own")
+    assert sorted(load_library(folder).skills, key=str) == sorted(skills, key=str)
+    assert sorted(read_agent_skills(folder), key=str) == sorted(skills, key=str)
+    assert complaints(folder) == {}
+
+
+def agent_skill(folder: Path, front: str = "name: a\ndescription: d", **references: str) -> Path:
+    (folder / "references").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\n{front}\n---\n\nDo it.\n", encoding="utf-8")
+    for name, text in references.items():
+        (folder / "references" / name.replace("_", ".")).write_text(text)
     return folder
 
 
-def test_the_ecosystems_skills_are_read(tmp_path):
-    front = "name: pdf-tools\ndescription: Use when a PDF comes.\nlicense: MIT\nmetadata:\n  version: 1.0\n  author: x"
-    folder = agent_skill(tmp_path / "pdf-tools", front)
-    references = folder / "references"
-    references.mkdir()
-    (references / "b.md").write_text("B\n")
-    (references / "a.txt").write_text("A\n")
-    (references / "image.png").write_bytes(b"\x00")
-    (skill,) = read_agent_skills(folder)
-    assert skill == Skill("pdf-tools", "Use when a PDF comes.", ("*",), "Do it.")
+def test_skills_of_others_are_read_as_they_are_and_serve_every_type(tmp_path):
+    front = "name: pdf-tools\ndescription: Use when a PDF comes.\nlicense: MIT\ncompatibility: Requires a kitchen\n"
+    front += 'allowed-tools: Bash(git:*) Read\nmetadata:\n  version: "1.0"\n  author: x'
+    folder = agent_skill(tmp_path / "pdf-tools", front, b_md="B\n", a_txt="A\n", image_png="\x00")
+    for place in (folder, tmp_path):
+        assert read_agent_skills(place) == [Skill("pdf-tools", "Use when a PDF comes.", ("*",), "Do it.")]
+        library = load_library(place)
+        shown = library.for_task("pick_heat_then_place_in_recep")
+        assert (shown.name, shown.text, library.longest) == ("pdf-tools", "Do it.", 6)
     (more,) = read_agent_skills(tmp_path, references=True)
     assert more.text == "Do it.\n\n## references/a.txt\n\nA\n\n## references/b.md\n\nB"
-
-
-@pytest.mark.parametrize(
-    ("metadata", "name", "types"),
-    [
-        ('{task_types: "heat, cool", library_name: A B}', "A B", ("heat", "cool")),
-        *((f"{{task_types: {nothing}, library_name: {nothing}}}", "a", ("*",)) for nothing in ("null", "~", "")),
-    ],
-)
-def test_types_and_name_are_kept_in_the_metadata(tmp_path, metadata, name, types):
-    agent_skill(tmp_path / "a", f"name: a\ndescription: d\nmetadata: {metadata}")
-    (skill,) = read_agent_skills(tmp_path)
-    assert (skill.name, skill.task_types) == (name, types)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        [],
-        {},
-        {"general_skills": {}},
-        {"general_skills": ["x"]},
-        {"general_skills": [{"title": "x"}]},
-        {"general_skills": [{"principle": 3}]},
-        {"task_specific_skills": [1]},
-        {"common_mistakes": [{"description": "x"}]},
-    ],
-)
-def test_what_is_no_bank_is_refused(data):
-    with pytest.raises(SkillFileError):
-        read_bank(data)
+    assert complaints(tmp_path) == {}
 
 
 def test_nothing_is_overwritten(tmp_path):
@@ -191,95 +216,60 @@ def test_nothing_is_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "skills",
+    ("skills", "fault"),
     [
-        [Skill("a", "d", ("*",), "x" * 262_144)],
-        [Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)],
-        [Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)],
+        ([Skill("a", "d", ("*",), "x" * 262_144)], "could not be read back"),
+        ([Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)], "could not be read back"),
+        ([Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)], "at most 1,000"),
+        *(([Skill("a", said, ("*",), "Do it.")], "wants 1 to 1,024") for said in ("", " ", "d" * 1025)),
     ],
-    ids=["text", "front matter", "number"],
+    ids=["text", "front matter", "number", "no description", "blank description", "long description"],
 )
-def test_what_could_not_be_read_back_is_not_written(skills, tmp_path):
-    with pytest.raises(SkillFileError, match=r"could not be read back|at most 1,000"):
+def test_what_would_be_refused_when_it_is_read_is_not_written(skills, fault, tmp_path):
+    with pytest.raises(SkillFileError, match=fault):
         write_library(skills, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def test_types_are_renamed():
-    skills = read_bank(BANK)
-    types = {"heat": ("pick_heat",), "gen_002": ("pick_heat", "pick_cool")}
-    assert [skill.task_types for skill in assign_types(skills, types)] == [
-        ("*",),
-        ("pick_heat", "pick_cool"),
-        ("pick_heat",),
-        ("*",),
-    ]
-    assert assign_types(skills, {"heat": ("*",)})[2].is_general
-    with pytest.raises(SkillFileError, match=r"heat=TYPE"):
-        assign_types(skills, {"cool": ("x",)})
+# Of strangers: what would take quadratic time is refused or read at once ---------------------------------------------
 
 
-# Of strangers: what would take quadratic time is refused or read at once.
-
-
-def test_a_line_of_blanks_is_read_at_once():
-    text = f"### a ###\ntext\n### b{' ' * 200_000}x\n###{' ' * 200_000}\n"
-    (skill,) = read_sections(text)
+def test_a_line_of_blanks_is_read_and_half_a_mistake_written_at_once():
+    (skill,) = read_sections(f"### a ###\ntext\n### b{' ' * 200_000}x\n###{' ' * 200_000}\n")
     assert skill.text.startswith("text\n### b")
+    mistaken = Skill("a", "d", ("*",), "Mistake: " + "\nWhy: x" * 100_000)
+    assert to_bank([mistaken])["common_mistakes"] == []
+    assert to_sections([mistaken])
 
 
-@pytest.mark.parametrize("head", ["### a b ###", "###  a b\t### ", "### a b   ###\t"])
-def test_heads_are_read_as_they_were(head):
-    (skill,) = read_sections(f"{head}\ntext\n")
-    assert (skill.name, skill.task_types) == ("a_b", ("a b",))
-    (other,) = read_sections("### a ### b ###\ntext")
-    assert other.task_types == ("a ### b",)
+MANY, LONG = [{"skill_id": "a", "principle": "p"}] * 50_000, {"principle": "p" * (MAX_CHARACTERS // 4 + 1)}
 
 
-def test_more_skills_than_a_library_has_are_refused():
-    with pytest.raises(SkillFileError, match="at most 1,000"):
-        read_sections("### a ###\nx\n" * 50_000)
-    entries = [{"skill_id": "a", "principle": "p"}] * 50_000
-    with pytest.raises(SkillFileError, match="at most 1,000"):
-        read_bank({"general_skills": entries})
-    with pytest.raises(SkillFileError, match="at most 1,000"):
-        read_bank({"task_specific_skills": {"heat": entries}})
+@pytest.mark.parametrize(
+    ("read", "data", "fault"),
+    [
+        (read_sections, "### a ###\nx\n" * 50_000, "at most 1,000"),
+        (read_bank, {"general_skills": MANY}, "at most 1,000"),
+        (read_bank, {"task_specific_skills": {"heat": MANY}}, "at most 1,000"),
+        (read_bank, {"general_skills": [LONG] * 4}, "4,194,304 characters"),
+        (read_sections, f"### a ###\n{'x' * MAX_CHARACTERS}x\n", "4,194,304 characters"),
+    ],
+    ids=["sections", "general", "specific", "long entries", "a long section"],
+)
+def test_more_than_a_library_may_hold_is_refused(read, data, fault):
+    with pytest.raises(SkillFileError, match=fault):
+        read(data)
 
 
-def test_a_text_like_half_a_mistake_is_written_at_once():
-    skill = Skill("a", "d", ("*",), "Mistake: " + "\nWhy: x" * 100_000)
-    assert to_bank([skill])["common_mistakes"] == []
-    assert to_sections([skill])
-
-
-def test_a_linked_skill_may_not_lie_outside_what_is_read(tmp_path):
-    secret, root = agent_skill(tmp_path / "secret"), agent_skill(tmp_path / "skills" / "own").parent
-    (root / "within").symlink_to(root / "own")
-    assert len(read_agent_skills(root)) == 2
-    (root / "linked").symlink_to(secret)
-    with pytest.raises(SkillFileError, match="link that leads out"):
-        read_agent_skills(root)
-
-
-def test_linked_references_may_not_lie_outside_what_is_read(tmp_path):
+def test_references_outside_what_is_read_or_of_more_text_than_a_library_has_are_refused(tmp_path):
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "key.txt").write_text("secret")
     skill = agent_skill(tmp_path / "skills" / "own")
+    (skill / "references").rmdir()
     (skill / "references").symlink_to(tmp_path / "secrets")
     for root in (skill, skill.parent):
         with pytest.raises(SkillFileError, match=r"key\.txt is a link that leads out"):
             read_agent_skills(root, references=True)
-
-
-def test_more_text_than_a_library_has_is_refused(tmp_path):
-    quarter = MAX_CHARACTERS // 4 + 1
+    long = agent_skill(tmp_path / "long", **{f"{number}_md": "r" * 250_000 for number in range(17)})
     with pytest.raises(SkillFileError, match="4,194,304 characters"):
-        read_bank({"general_skills": [{"skill_id": f"a{n}", "principle": "p" * quarter} for n in range(4)]})
-    with pytest.raises(SkillFileError, match="4,194,304 characters"):
-        read_sections(f"### a ###\n{'x' * MAX_CHARACTERS}x\n")
-    references = agent_skill(tmp_path / "a") / "references"
-    references.mkdir()
-    for number in range(17):
-        (references / f"{number}.md").write_text("r" * 250_000)
-    with pytest.raises(SkillFileError, match="4,194,304 characters"):
-        read_agent_skills(tmp_path, references=True)
+        read_agent_skills(long, references=True)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.adapters import ChatEnv, EpisodeRequest
+from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.envs.alfworld.experts.explorer import Explorer
 
 GENERATOR = {"games_per_type": 4, "size": "small"}
 ENV_KWARGS = {"data": "generated", "task_types": "pick", "generator": GENERATOR, "max_episode_steps": 20}
 MAKE = partial(ChatEnv, "alfworld", **ENV_KWARGS)
-PAGES = Path(__file__).resolve().parents[3] / "docs" / "adapters"
+ROOT = Path(__file__).resolve().parents[3]
+HUBS = ROOT / "scripts" / "hubs"
+LOOK = "<action>look</action>"
+
+
+def pairs(tasks: int = 1, **options: Any) -> list[EpisodeRequest]:
+    """Pairs over the first tasks."""
+    return paired_requests(MAKE().task_ids[:tasks], **options)
 
 
 def expert_command(chat: Sequence[Mapping[str, Any]]) -> str:
@@ -57,13 +68,27 @@ def byte_tokenizer(template: str, special: Sequence[str], added: Sequence[str] =
     )
 
 
+def blocks_of(page: str) -> list[str]:
+    """A page's Python blocks."""
+    text = (ROOT / "docs" / "adapters" / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
 def run_blocks(page: str) -> dict[str, Any]:
     """Runs each of a page's Python blocks alone, as a reader would paste it; returns the names that they leave."""
-    blocks = re.findall(r"^```python\n(.*?)^```", (PAGES / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert blocks
     left: dict[str, Any] = {}
-    for block in blocks:
+    for block in blocks_of(page):
         names: dict[str, Any] = {"__name__": page}
         exec(compile(block, page, "exec"), names)
         left |= names
+    assert left
     return left
+
+
+def wheel_of(hub: str, folder: Path) -> Path:
+    """Builds the package for a hub in a folder of its own; returns where its wheel is unpacked."""
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder / "dist"]
+    subprocess.run([*build, shutil.copytree(HUBS / hub, folder / "mine")], check=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder / "installed")
+    return folder / "installed"

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import MAKE, check_record, expert_command, expert_reply
+from scripted import MAKE, check_record, expert_reply
 from toy_env import write_skills
 
 import skillc_gym.wrappers as wrappers
@@ -18,63 +18,45 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, SkillFileError, UnknownNameError
 
 
+@pytest.fixture
+def env():
+    return MAKE()
+
+
 def play(env, request):
     chat = env.begin(request)
-    rewards = []
     while not env.done:
-        step = env.step(expert_reply(chat))
-        chat = [*chat, {"role": "assistant", "content": "..."}, *step.messages]
-        rewards.append(step.reward)
-    return chat, rewards
+        chat = [*chat, {"role": "assistant", "content": "..."}, *env.step(expert_reply(chat)).messages]
+    check_record(env.record(), request)
+    return chat, env.record()
 
 
-def test_a_pair_shares_its_task_and_differs_in_the_skill():
-    env = MAKE()
+def test_a_pair_shares_its_task_and_differs_in_the_skill(env):
     pair = paired_requests(env.task_ids[:1], seed=3)
     assert [request.condition for request in pair] == [1, 0]
-    (with_chat, _), with_record = play(env, pair[0]), env.record()
-    (without_chat, _), without_record = play(env, pair[1]), env.record()
+    (with_chat, with_record), (without_chat, without_record) = (play(env, request) for request in pair)
     assert with_chat[1] == without_chat[1]
-    assert "Skill:" in with_chat[0]["content"]
-    assert "Skill:" not in without_chat[0]["content"]
-    check_record(with_record, pair[0])
-    check_record(without_record, pair[1])
     assert (with_record["skill"], len(with_record["skill_sha256"])) == ("general+pick", 64)
     assert without_record["steps"] == 20
     env.cut()
     assert env.record() == without_record, "cutting after the end changes nothing"
 
 
-def test_the_first_prompt_is_the_chat_wrappers_own():
-    env = MAKE()
+def test_the_first_prompt_is_the_chat_wrappers_own(env):
     messages = env.reset(env.task_ids[0], seed=0, condition=1)
-    bare = MAKE()._env.env.env
-    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(bare))
+    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(MAKE()._env.env.env))
     assert messages == prompt.reset(seed=0, options={"task_id": env.task_ids[0], "skill": True})[1]["messages"]
 
 
-def test_bare_commands_are_taken_as_they_are():
-    env = MAKE.func("alfworld", tags=False, **MAKE.keywords)
-    chat = env.reset(env.task_ids[0], condition=1)
-    assert "<action>" not in chat[0]["content"]
-    step = env.step(expert_command(chat))
-    assert step.info["action_valid"]
-    assert "executed_action" not in step.info
-    assert env.record()["malformed"] == 0
-
-
-def test_a_reply_that_makes_no_sense_costs_a_step():
-    env = MAKE()
+def test_a_reply_that_makes_no_sense_costs_a_step(env):
     env.reset(env.task_ids[0])
     step = env.step("what?")
     assert not step.done
     assert step.messages[-1]["content"].startswith("Nothing happens.")
-    record = env.record()
-    assert (record["steps"], record["malformed"], record["inadmissible"]) == (1, 1, 1)
+    assert [env.record()[name] for name in ("steps", "malformed", "inadmissible")] == [1, 1, 1]
 
 
-def test_a_cut_episode_is_truncated_and_over():
-    env = MAKE()
+def test_a_cut_episode_is_truncated_and_over(env):
     assert env.done
     for call in (env.episode, env.record, lambda: env.step("look")):
         with pytest.raises(ResetNeeded):
@@ -82,9 +64,7 @@ def test_a_cut_episode_is_truncated_and_over():
     env.reset(env.task_ids[0])
     env.step("<action>look</action>")
     env.cut()
-    assert env.done
-    assert env.record()["truncated"]
-    assert not env.record()["terminated"]
+    assert (env.done, env.record()["truncated"], env.record()["terminated"]) == (True, True, False)
     with pytest.raises(ResetNeeded):
         env.step("look")
     env.reset(env.task_ids[0])
@@ -92,8 +72,7 @@ def test_a_cut_episode_is_truncated_and_over():
 
 
 @pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}, {"seed": 1.5}, {"group_id": "a"}])
-def test_a_reset_that_is_refused_leaves_the_episode_under_way(wrong):
-    env = MAKE()
+def test_a_reset_that_is_refused_leaves_the_episode_under_way(env, wrong):
     env.reset(env.task_ids[0])
     with pytest.raises(ConfigError):
         env.reset(env.task_ids[1], **wrong)
@@ -139,17 +118,14 @@ def test_resets_without_a_seed_follow_from_the_seed_before():
     assert set(starts(MAKE(), None)).isdisjoint(starts(MAKE(), None))
 
 
-def test_the_window_form_is_refused():
-    with pytest.raises(ConfigError, match="conversation"):
-        ChatEnv("alfworld", data="generated", chat=ChatFormat.default().with_form("window:2"))
-
-
 def test_an_environment_without_library_has_no_switch(toy_id):
     env = ChatEnv(toy_id)
     env.reset(seed=1)
     assert env.record()["condition"] == 0
     with pytest.raises(ConfigError):
         env.reset(seed=1, condition=1)
+    with pytest.raises(ConfigError, match="conversation"):
+        ChatEnv(toy_id, chat=ChatFormat.default().with_form("window:2"))
 
 
 @given(st.integers(1, 6), st.data(), st.integers(0, 2**40))
@@ -172,9 +148,6 @@ def test_groups_share_task_and_seed(group_size, data, seed):
     for impossible in ({"group_size": 0}, {"n_plus": group_size + 1}, {"n_plus": -1}):
         with pytest.raises(ConfigError):
             paired_requests(tasks, **{"group_size": group_size, **impossible})
-
-
-@pytest.mark.parametrize("row", [{}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}])
-def test_rows_are_checked(row):
-    with pytest.raises(ConfigError, match="paired_requests"):
-        EpisodeRequest.from_row(row)
+    for row in ({}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}):
+        with pytest.raises(ConfigError, match="paired_requests"):
+            EpisodeRequest.from_row(row)

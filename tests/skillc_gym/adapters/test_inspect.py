@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from scripted import MAKE, check_record, expert_reply, run_blocks
+from scripted import MAKE, check_record, expert_reply, pairs, run_blocks
 
 pytest.importorskip("inspect_ai", reason="needs the inspect extra, in an environment of its own: make test-adapters")
 
@@ -13,7 +13,6 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-from skillc_gym.adapters import paired_requests
 from skillc_gym.adapters.inspect_ai import skill_task
 
 
@@ -30,37 +29,36 @@ def model():
     return get_model("mockllm/model", custom_outputs=scripted, memoize=False)
 
 
+def records_of(log):
+    return [sample.scores["success"].metadata for sample in log.samples]
+
+
 def play(model, folder, **limits):
-    task = skill_task(MAKE, paired_requests(MAKE().task_ids[:3], seed=4), **limits)
+    """Records and metrics, as they stand in the log."""
+    task = skill_task(MAKE, pairs(3, seed=4), **limits)
     (log,) = inspect_eval(task, model=model, log_dir=str(folder), display="none", max_samples=1)
     assert log.status == "success", log.error
     log = read_eval_log(log.location)
     success, average = log.results.scores
     metrics = {name: found.value for name, found in success.metrics.items()}
-    return log, {**metrics, average.name: average.metrics["mean"].value}
+    return records_of(log), {**metrics, average.name: average.metrics["mean"].value}
 
 
 def test_pairs_and_provenance_survive_the_round_trip(model, tmp_path):
-    log, metrics = play(model, tmp_path)
-    assert (metrics["1"], metrics["0"], metrics["all"]) == (1.0, 0.0, 0.5)
+    records, metrics = play(model, tmp_path)
+    assert (metrics["1"], metrics["0"], metrics["all"], metrics["average_score"]) == (1.0, 0.0, 0.5, 0.5)
     assert metrics["gap"] == 1.0
     assert metrics["gap_stderr"] == metrics["stderr"] == 0.0  # every pair has the same mean and the same gap
-    records = [sample.scores["success"].metadata for sample in log.samples]
-    assert metrics["average_score"] == 0.5
-    requests = paired_requests(MAKE().task_ids[:3], seed=4)
     records.sort(key=lambda record: (record["group_id"], -record["condition"]))
-    for record, request in zip(records, requests, strict=True):
+    for record, request in zip(records, pairs(3, seed=4), strict=True):
         check_record(record, request)
 
 
 def test_a_limit_of_inspect_truncates(model, tmp_path):
-    log, metrics = play(model, tmp_path, message_limit=5)
+    records, metrics = play(model, tmp_path, message_limit=5)
     assert metrics["all"] == 0.0
-    for sample in log.samples:
-        record = sample.scores["success"].metadata
-        assert record["truncated"]
-        assert not record["terminated"]
-        assert record["steps"] <= 2
+    assert {(record["truncated"], record["terminated"]) for record in records} == {(True, False)}
+    assert max(record["steps"] for record in records) <= 2
 
 
 def test_the_average_score_is_over_all_epochs(tmp_path):
@@ -76,8 +74,7 @@ def test_the_average_score_is_over_all_epochs(tmp_path):
 
 
 def test_a_single_pair_has_no_standard_error(model, tmp_path):
-    task = skill_task(MAKE, paired_requests(MAKE().task_ids[:1]))
-    (log,) = inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")
+    (log,) = inspect_eval(skill_task(MAKE, pairs()), model=model, log_dir=str(tmp_path), display="none")
     assert math.isnan(log.results.scores[0].metrics["gap_stderr"].value)
 
 
@@ -100,9 +97,8 @@ def test_the_tasks_of_the_package_are_found_by_name(name, tmp_path):
     (written,) = tmp_path.glob("*.eval")
     log = read_eval_log(str(written))
     assert (log.status, log.eval.task) == ("success", f"skillc_gym/{name}")
-    records = [sample.scores["success"].metadata for sample in log.samples]
-    assert [record["condition"] for record in records] == [1, 0, 1, 0]
-    assert len({record["task_id"] for record in records}) == 2
+    assert [record["condition"] for record in records_of(log)] == [1, 0, 1, 0]
+    assert len({record["task_id"] for record in records_of(log)}) == 2
 
 
 def test_the_page_runs(model, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 
 import pytest
-from scripted import ENV_KWARGS, check_record, expert_command, run_blocks
+from scripted import ENV_KWARGS, check_record, expert_command, pairs, run_blocks
 
 pytest.importorskip("mcp.server.mcpserver", reason="needs mcp 2, see the mcp extra: make test-adapters")
 
@@ -25,12 +25,18 @@ async def call(client, tool, **arguments):
     return result.structured_content
 
 
+def with_client(play, make=MAKE, **options):
+    """What an asynchronous function makes of a client of a new server."""
+
+    async def played():
+        async with Client(create_server(make, **options)) as client:
+            return await play(client)
+
+    return asyncio.run(played())
+
+
 def test_pairs_and_provenance_survive_the_round_trip():
-    asyncio.run(paired())
-
-
-async def paired():
-    async with Client(create_server(MAKE)) as client:
+    async def pair(client):
         (task_id,) = (await call(client, "list_tasks", start=1, stop=2))["result"]
         for skill in (True, False):
             answer = await call(client, "start", task_id=task_id, seed=9, skill=skill, group_id=4)
@@ -42,42 +48,39 @@ async def paired():
             check_record(answer["record"], EpisodeRequest(task_id, 9, int(skill), 4))
             assert answer["text"] == "The episode is over."
 
+    with_client(pair)
+
 
 def test_what_does_not_exist_is_said_in_words():
-    async def ask():
-        async with Client(create_server(MAKE, episodes=1)) as client:
-            first = await call(client, "start", seed=0)
-            await call(client, "start", seed=1)
-            forgotten = await client.call_tool("act", {"episode": first["episode"], "command": "look"})
-            nowhere = await client.call_tool("start", {"task_id": "nowhere"})
-            negative = await client.call_tool("start", {"seed": -1})
-            return forgotten, nowhere, negative
+    async def ask(client):
+        first = await call(client, "start", seed=0)
+        await call(client, "start", seed=1)
+        forgotten = {"episode": first["episode"], "command": "look"}
+        asked = (("act", forgotten), ("start", {"task_id": "nowhere"}), ("start", {"seed": -1}))
+        return [await client.call_tool(tool, arguments) for tool, arguments in asked]
 
-    for result, word in zip(asyncio.run(ask()), ("episode", "nowhere", "from 0 up"), strict=True):
+    for result, word in zip(with_client(ask, episodes=1), ("episode", "nowhere", "from 0 up"), strict=True):
         assert result.is_error
         assert word in result.content[0].text
+    with pytest.raises(UnknownNameError, match="nowhere"):
+        create_server(MAKE, requests=paired_requests(["nowhere"], seed=3))
 
 
 def test_ended_episodes_leave_their_places_and_everything_is_closed(monkeypatch):
     made, closed = [], []
     monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(id(env)))
 
-    def make():
-        made.append(MAKE())
-        return made[-1]
+    async def ask(client):
+        running, ended = [await call(client, "start", seed=seed) for seed in (0, 1)]
+        for _ in range(20):
+            await call(client, "act", episode=ended["episode"], command="look")
+        over = await call(client, "act", episode=ended["episode"], command="look")
+        await call(client, "start", seed=2)
+        still = await client.call_tool("act", {"episode": running["episode"], "command": "look"})
+        await client.call_tool("start", {"task_id": "nowhere"})
+        return over, still
 
-    async def ask():
-        async with Client(create_server(make, episodes=2)) as client:
-            running, ended = [await call(client, "start", seed=seed) for seed in (0, 1)]
-            for _ in range(20):
-                await call(client, "act", episode=ended["episode"], command="look")
-            over = await call(client, "act", episode=ended["episode"], command="look")
-            await call(client, "start", seed=2)
-            still = await client.call_tool("act", {"episode": running["episode"], "command": "look"})
-            await client.call_tool("start", {"task_id": "nowhere"})
-            return over, still
-
-    over, still = asyncio.run(ask())
+    over, still = with_client(ask, lambda: made.append(MAKE()) or made[-1], episodes=2)
     assert over["text"] == "The episode is over."
     assert not still.is_error
     lister, _, ended, _, failed = made
@@ -87,40 +90,26 @@ def test_ended_episodes_leave_their_places_and_everything_is_closed(monkeypatch)
 def test_requests_leave_the_agent_no_choice():
     requests = paired_requests(MAKE().task_ids[1:2], seed=3)
 
-    async def ask():
-        async with Client(create_server(MAKE, requests=requests)) as client:
-            tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-            chosen = await client.call_tool("start", {"skill": True, "seed": 9})
-            answers = [chosen.structured_content, await call(client, "start")]
-            return tools, answers, await client.call_tool("start", {}), client.server_info
+    async def ask(client):
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        starts = [await client.call_tool("start", chosen) for chosen in ({"skill": True, "seed": 9}, {}, {})]
+        return tools, starts, client.server_info
 
-    tools, answers, none_left, server = asyncio.run(ask())
+    tools, (*answers, none_left), server = with_client(ask, requests=requests)
     assert tools.keys() == {"start", "act"}
     assert not tools["start"].input_schema.get("properties")
     for answer, request in zip(answers, requests, strict=True):
-        assert answer["record"].items() >= request.to_row().items()
+        assert answer.structured_content["record"].items() >= request.to_row().items()
     assert none_left.is_error
     assert "none left" in none_left.content[0].text
     assert server.version == skillc_gym.__version__
 
 
-def test_a_request_for_no_task_is_refused_before_anybody_plays():
-    with pytest.raises(UnknownNameError, match="nowhere"):
-        create_server(MAKE, requests=paired_requests(["nowhere"], seed=3))
-
-
 def test_every_request_is_started_once_however_many_ask():
-    requests = paired_requests(MAKE().task_ids[:4], seed=3)
-
-    async def ask():
-        async with Client(create_server(MAKE, requests=requests)) as client:
-            return await asyncio.gather(*(call(client, "start") for _ in requests))
-
-    def told(row):
-        return tuple(str(row[name]) for name in ("task_id", "seed", "condition", "group_id"))
-
-    records = [answer["record"] for answer in asyncio.run(ask())]
-    assert sorted(map(told, records)) == sorted(told(request.to_row()) for request in requests)
+    requests = pairs(4, seed=3)
+    answers = with_client(lambda client: asyncio.gather(*(call(client, "start") for _ in requests)), requests=requests)
+    told = {tuple((name, answer["record"][name]) for name in requests[0].to_row()) for answer in answers}
+    assert told == {tuple(request.to_row().items()) for request in requests}
 
 
 def test_ids_cannot_be_guessed_and_are_not_told_to_others():
@@ -134,14 +123,6 @@ def test_ids_cannot_be_guessed_and_are_not_told_to_others():
     assert len(own) >= 20
     assert result.is_error
     assert own not in result.content[0].text
-
-
-def test_starts_without_a_seed_differ():
-    async def ask():
-        async with Client(create_server(MAKE)) as client:
-            return [(await call(client, "start"))["record"]["seed"] for _ in range(3)]
-
-    assert len(set(asyncio.run(ask()))) == 3
 
 
 def test_the_page_runs():

@@ -8,13 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-import zipfile
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from scripted import MAKE, PAGES, check_record, expert_reply, run_blocks
+from scripted import HUBS, LOOK, MAKE, blocks_of, check_record, expert_reply, run_blocks, wheel_of
 
 pytest.importorskip("openenv", reason="needs the openenv extra, in an environment of its own: make test-adapters")
 
@@ -25,8 +23,6 @@ from openenv.core import GenericEnvClient
 from skillc_gym.adapters import EpisodeRequest
 from skillc_gym.adapters.openenv import create_server
 from skillc_gym.files import cache_folder
-
-HUB = Path(__file__).resolve().parents[3] / "scripts" / "hubs" / "openenv"
 
 
 @contextmanager
@@ -56,6 +52,12 @@ def address():
         yield found
 
 
+@pytest.fixture
+def client(address):
+    with GenericEnvClient(base_url=address).sync() as found:
+        yield found
+
+
 def play(client, **reset):
     result = client.reset(**reset)
     chat = result.observation["messages"]
@@ -66,16 +68,19 @@ def play(client, **reset):
     return chat, result
 
 
-def test_pairs_and_provenance_survive_the_round_trip(address):
+def test_pairs_and_provenance_survive_the_round_trip(client):
     task_id = MAKE().task_ids[1]
-    with GenericEnvClient(base_url=address).sync() as client:
-        with_chat, with_ = play(client, seed=11, index=1, skill=True, group_id=5)
-        without_chat, without = play(client, seed=11, task_id=task_id, skill=False, group_id=5)
+    without_chat, without = play(client, seed=11, task_id=task_id, skill=False, group_id=5)
+    with_chat, with_ = play(client, seed=11, index=1, skill=True, group_id=5)
     assert with_chat[1] == without_chat[1]
     for result, condition in ((with_, 1), (without, 0)):
         check_record(result.observation["record"], EpisodeRequest(task_id, 11, condition, 5))
         assert result.reward == condition
         assert (result.observation["terminated"], result.observation["truncated"]) == (bool(condition), not condition)
+    again = client.step({"reply": LOOK})
+    assert (again.done, again.reward) == (True, 0.0)
+    assert again.observation["record"] == with_.observation["record"], "after the end nothing changes"
+    assert "over" in again.observation["messages"][0]["content"]
 
 
 def test_sessions_do_not_see_each_other(address):
@@ -86,34 +91,22 @@ def test_sessions_do_not_see_each_other(address):
         client.reset(task_id=task_id, seed=0, episode_id=f"e-{task_id}")
     for number, client in enumerate(clients):
         for _ in range(number + 1):
-            result = client.step({"reply": "<action>look</action>"})
+            result = client.step({"reply": LOOK})
         assert result.observation["record"]["task_id"] == tasks[number]
         state = client.state()
         assert (state["episode_id"], state["step_count"]) == (f"e-{tasks[number]}", number + 1)
         client.close()
 
 
-def test_after_the_end_nothing_changes(address):
-    with GenericEnvClient(base_url=address).sync() as client:
-        _, end = play(client, seed=0, index=0, skill=True)
-        again = client.step({"reply": "<action>look</action>"})
-    assert again.done
-    assert again.reward == 0.0
-    assert again.observation["record"] == end.observation["record"]
-    assert "over" in again.observation["messages"][0]["content"]
-
-
 def test_tasks_can_be_listed(address):
-    tasks = MAKE().task_ids
+    def ask(what, **more):
+        return httpx.post(f"{address}/skillc/{what}", json={"split": "tasks", **more})
+
     (split,) = httpx.get(f"{address}/skillc/splits").json()
     assert split["name"] == "tasks"
-    counted = httpx.post(f"{address}/skillc/num_tasks", json={"split": "tasks"}).json()
-    assert counted["num_tasks"] == len(tasks)
-    found = httpx.post(f"{address}/skillc/task", json={"split": "tasks", "index": 2}).json()
-    assert found["task"]["id"] == tasks[2]
-    for index in (-1, 4):
-        asked = {"split": "tasks", "index": index}
-        assert httpx.post(f"{address}/skillc/task", json=asked).status_code == 400
+    assert ask("num_tasks").json()["num_tasks"] == len(MAKE().task_ids) == 4
+    assert ask("task", index=2).json()["task"]["id"] == MAKE().task_ids[2]
+    assert [ask("task", index=index).status_code for index in (-1, 4)] == [400, 400]
 
 
 @pytest.mark.parametrize(
@@ -128,29 +121,22 @@ def test_tasks_can_be_listed(address):
         ({"group_id": "a"}, "whole number"),
     ],
 )
-def test_bad_resets_are_answered_in_words(address, reset, said):
-    with GenericEnvClient(base_url=address).sync() as client, pytest.raises(RuntimeError, match=said):
+def test_bad_resets_are_answered_in_words(address, client, reset, said):
+    with pytest.raises(RuntimeError, match=said):
         client.reset(**reset)
     answer = httpx.post(f"{address}/reset", json=reset)
     assert answer.status_code == 422
     assert re.search(said, answer.text)
 
 
-def test_resets_without_a_seed_differ_and_follow_from_the_one_before(address):
-    def seeds(first):
-        with GenericEnvClient(base_url=address).sync() as client:
-            client.reset(seed=first)
-            return [client.reset().observation["record"]["seed"] for _ in range(4)]
-
-    assert len(set(seeds(0))) == 4
-    assert seeds(5) == seeds(5)
+def app_of(text):
+    names = {}
+    exec(compile(text, "app.py", "exec"), names)
+    return names["app"]
 
 
 def test_the_page_runs(capsys):
-    text = (PAGES / "openenv.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
-    page = SimpleNamespace()
-    exec(compile(text, "app.py", "exec"), page.__dict__)
-    with served(page.app, 8000):
+    with served(app_of(blocks_of("openenv.md")[0]), 8000):
         run_blocks("openenv.md")
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in said if line.endswith((" 1", " 0"))] == ["1", "0"]
@@ -165,26 +151,20 @@ def test_the_web_page_is_there(monkeypatch):
 def test_catalogues_of_the_image_are_not_built_in_a_home_that_is_none(monkeypatch):
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.delenv("SKILLC_CACHE")
-    for name, value in re.findall(r"^ENV (\w+)=(.*)", (HUB / "Dockerfile").read_text(), re.MULTILINE):
+    for name, value in re.findall(r"^ENV (\w+)=(.*)", (HUBS / "openenv" / "Dockerfile").read_text(), re.MULTILINE):
         monkeypatch.setenv(name, value)
     assert not cache_folder("webshop").is_relative_to("/nonexistent")
 
 
 def test_the_folder_to_copy_is_what_openenv_accepts(tmp_path):
     """Its manifest by rule, its wheel's application while it is served; the image is built where there is Docker."""
-    folder = shutil.copytree(HUB, tmp_path / "mine")
+    folder = shutil.copytree(HUBS / "openenv", tmp_path / "copy")
     command = [Path(sys.executable).with_name("openenv"), "validate", "--json"]
-    static = json.loads(subprocess.run([*command, folder, "--level", "static"], capture_output=True, check=True).stdout)
-    assert static["verdict"] == "pass"
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", tmp_path / "dist"]
-    subprocess.run([*build, folder], check=True)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    names = {}
-    app = tmp_path / "installed" / "server" / "app.py"
-    exec(compile(app.read_text(encoding="utf-8"), "app.py", "exec"), names)
-    with served(names["app"]) as found:
+    static = subprocess.run([*command, folder, "--level", "static"], capture_output=True, check=True)
+    assert json.loads(static.stdout)["verdict"] == "pass"
+    app = wheel_of("openenv", tmp_path) / "server" / "app.py"
+    with served(app_of(app.read_text(encoding="utf-8"))) as found:
         assert subprocess.run([*command, "--url", found], capture_output=True, check=False).returncode == 0
         with GenericEnvClient(base_url=found).sync() as client:
             client.reset(seed=7, index=0, skill=True)
-            assert client.step({"reply": "<action>look</action>"}).observation["record"]["condition"] == 1
+            assert client.step({"reply": LOOK}).observation["record"]["condition"] == 1

@@ -1,7 +1,7 @@
 """SkyRL-gym: pairs of rows played through its registry, and its own aggregation of metrics."""
 
 import pytest
-from scripted import ENV_KWARGS, MAKE, check_record, expert_reply, run_blocks
+from scripted import ENV_KWARGS, check_record, expert_reply, pairs, run_blocks
 
 skyrl_gym = pytest.importorskip(
     "skyrl_gym", reason="needs the skyrl extra, in an environment of its own: make test-adapters"
@@ -9,15 +9,12 @@ skyrl_gym = pytest.importorskip(
 
 from skyrl_gym.metrics import aggregate_for_environment
 
-from skillc_gym.adapters import paired_requests
 from skillc_gym.adapters.skyrl import register_environment
-
-CONFIG = {"env": "alfworld", **ENV_KWARGS}
 
 
 @pytest.fixture(autouse=True)
 def _registered():
-    register_environment(**CONFIG)
+    register_environment(env="alfworld", **ENV_KWARGS)
     yield
     skyrl_gym.envs.registration.registry.pop("skillc")
 
@@ -41,24 +38,20 @@ def test_the_page_registers_and_runs(capsys):
 
 
 def test_pairs_and_provenance_survive_the_round_trip():
-    pair = paired_requests(MAKE().task_ids[:1], seed=8)
-    played = [play(**request.to_row()) for request in pair]
-    for request, (outcome, _) in zip(pair, played, strict=True):
+    measured = []
+    for request in pairs(seed=8):
+        outcome, found = play(**request.to_row())
         check_record(outcome["metadata"], request)
-        assert outcome["reward"] == request.condition
-        assert outcome["observations"] == []
-    metrics = aggregate_for_environment("skillc", [found for _, found in played])
+        assert (outcome["reward"], outcome["observations"]) == (request.condition, [])
+        measured.append(found)
+    metrics = aggregate_for_environment("skillc", measured)
     assert (metrics["won_with"], metrics["won_without"], metrics["truncated"]) == (1.0, 0.0, 0.5)
 
 
-def test_skyrls_limit_truncates():
-    outcome, metrics = play(**paired_requests(MAKE().task_ids[:1])[0].to_row(), max_turns=2)
-    assert outcome["done"]
+def test_skyrls_limits_of_turns_and_of_length_truncate():
+    outcome, metrics = play(**pairs()[0].to_row(), max_turns=2)
     assert (outcome["metadata"]["truncated"], outcome["metadata"]["terminated"]) == (True, False)
     assert metrics["steps"] == 2
-
-
-def test_an_episode_that_skyrl_ends_for_its_length_is_truncated():
-    env = skyrl_gym.make("skillc", env_config={}, extras=paired_requests(MAKE().task_ids[:1])[0].to_row())
+    env = skyrl_gym.make("skillc", env_config={}, extras=pairs()[0].to_row())
     env.init([])
     assert (env.get_metrics()["truncated"], env.get_metrics()["terminated"]) == (1.0, 0.0)

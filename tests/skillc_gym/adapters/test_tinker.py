@@ -16,7 +16,7 @@ from tinker_cookbook.renderers.base import ParseTermination, Renderer
 from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
 from tinker_cookbook.rl.rollouts import do_group_rollout
 
-from skillc_gym.adapters.tinker import PairedDataset, PairedGroupBuilder
+from skillc_gym.adapters.tinker import ChatMessageEnv, PairedDataset, PairedGroupBuilder
 
 
 class Letters(Renderer):
@@ -67,9 +67,13 @@ def builder(**kwargs) -> PairedGroupBuilder:
     return pickle.loads(pickle.dumps(dataset.get_batch(1)[0]))
 
 
+def rollout(built: PairedGroupBuilder, broken: int = 0):
+    return asyncio.run(do_group_rollout(built, Scripted(broken)))
+
+
 def test_pairs_and_provenance_survive_the_round_trip():
     built = builder()
-    group = asyncio.run(do_group_rollout(built, Scripted()))
+    group = rollout(built)
     assert [request.condition for request in built.requests] == [1, 1, 0, 0]
     assert group.get_total_rewards() == [1.0, 1.0, 0.0, 0.0]
     assert [trajectory.stop_reason for trajectory in group.trajectories_G] == ["completed"] * 2 + ["max_turns"] * 2
@@ -82,21 +86,18 @@ def test_pairs_and_provenance_survive_the_round_trip():
 
 
 def test_a_broken_reply_ends_the_episode_truncated_and_earns_nothing():
-    group = asyncio.run(do_group_rollout(builder(), Scripted(broken=4)))
+    group = rollout(builder(), broken=4)
     assert group.get_total_rewards() == [0.0] * 4
     assert [metrics["truncated"] for metrics in group.metrics_G] == [1.0] * 4
     assert [trajectory.transitions[-1].logs["condition"] for trajectory in group.trajectories_G] == [1, 1, 0, 0]
 
 
 def test_metrics_count_the_episodes_that_tinker_cookbook_ends():
-    group = asyncio.run(do_group_rollout(builder(), Scripted(broken=1)))
-    told = compute_trajectory_metrics([group], [["skillc"]])
+    told = compute_trajectory_metrics([rollout(builder(), broken=1)], [["skillc"]])
     assert (told["env/all/won"], told["env/all/won_with"], told["env/all/truncated"]) == (0.25, 0.5, 0.75)
 
 
 def test_thoughts_taken_apart_are_put_together_again():
-    from skillc_gym.adapters.tinker import ChatMessageEnv
-
     (request, *_), env = builder().requests, MAKE()
     member = ChatMessageEnv(env, request)
     asyncio.run(member.initial_observation())
@@ -106,9 +107,8 @@ def test_thoughts_taken_apart_are_put_together_again():
 
 
 def test_the_page_runs():
-    groups = [asyncio.run(do_group_rollout(builder(), Scripted()))]
     names = run_blocks("tinker.md")
-    assert {place["traj_idx"] for place in names["assemble"](groups)[1]} == {0, 1, 2, 3}
+    assert {place["traj_idx"] for place in names["assemble"]([rollout(builder())])[1]} == {0, 1, 2, 3}
     assert names["credit"].log["contrast"]
     builders = names["paired_dataset"](Letters()).get_batch(0)
     assert [request.condition for request in builders[1].requests] == [1, 1, 0, 0]

@@ -5,24 +5,17 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_command, run_blocks
+from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_command, pairs, run_blocks
 
-from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters import EpisodeRequest
 from skillc_gym.adapters.trl import ToolEnvironment, dataset_rows
-from skillc_gym.errors import ConfigError
 
 FACTORY = partial(ToolEnvironment, "alfworld", **ENV_KWARGS)
 
 
-def rows(tasks: int) -> list[dict]:
-    return dataset_rows(paired_requests(ChatEnv("alfworld", **ENV_KWARGS).task_ids[:tasks], seed=5))
-
-
-def play(environment, row):
-    heard = [{"role": "user", "content": environment.reset(**row)}]
-    for _ in range(30):
-        heard.append({"role": "tool", "content": environment.act(expert_command(heard))})
-    return heard
+@pytest.fixture
+def rows() -> list[dict]:
+    return dataset_rows(pairs(seed=5))
 
 
 def test_the_page_runs():
@@ -30,28 +23,27 @@ def test_the_page_runs():
     assert [record["condition"] for record in names["records"]] == [1, 0]
 
 
-def test_a_pair_survives_the_round_trip():
+def test_a_pair_survives_the_round_trip(rows):
     environment = FACTORY()
-    for row in rows(1):
-        heard = play(environment, row)
+    for row in rows:
+        heard = [{"role": "user", "content": environment.reset(**row)}]
+        for _ in range(30):
+            heard.append({"role": "tool", "content": environment.act(expert_command(heard))})
         check_record(environment.record, EpisodeRequest.from_row(row))
+        assert "<action>" not in heard[0]["content"]
+        assert environment.record["malformed"] == 0
         assert environment.get_reward() == row["condition"]
         assert heard[-1]["content"] == "The episode is over."
 
 
-def test_an_episode_that_is_cut_is_truncated():
+def test_an_episode_that_is_cut_is_truncated(rows):
     environment = FACTORY()
-    environment.reset(**rows(1)[0])
+    environment.reset(**rows[0])
     environment.act("look")
     assert environment.record["truncated"]  # a reward function's view: TRL asks them first
     assert environment.get_reward() == 0.0
     assert environment.record["truncated"]
     assert environment.act("look") == "The episode is over."
-
-
-def test_a_row_without_task_is_refused():
-    with pytest.raises(ConfigError, match="paired_requests"):
-        FACTORY().reset(prompt=[], seed=0)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +72,7 @@ def qwen3(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tools", [True, False])
-def test_trl_trains_on_pairs(qwen3, tmp_path, tools):
+def test_trl_trains_on_pairs(qwen3, rows, tmp_path, tools):
     """With tool calls; a reply in tags plays nothing, and reward functions see that such an episode was cut."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -108,7 +100,7 @@ def test_trl_trains_on_pairs(qwen3, tmp_path, tools):
         model,
         reward_funcs=[note],
         args=config,
-        train_dataset=Dataset.from_list(rows(1)),
+        train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
         environment_factory=FACTORY,
     )
@@ -117,12 +109,10 @@ def test_trl_trains_on_pairs(qwen3, tmp_path, tools):
     (records,) = seen
     assert [record["condition"] for record in records] == [1, 1, 0, 0]
     assert len({(record["task_id"], record["seed"], record["group_id"]) for record in records}) == 1
-    assert [record["won"] for record in records] == [tools, tools, False, False]
-    assert [record["terminated"] for record in records] == [tools, tools, False, False]
-    assert [record["truncated"] for record in records] == [not tools, not tools, True, True]
-    assert all(bool(record["steps"]) == tools for record in records)
-    assert trainer.state.log_history[0]["rewards/ToolEnvironment/mean"] == 0.5 * tools
-    assert trainer.state.log_history[0]["tools/failure_frequency"] == 0.0
+    ends = [(record["won"], record["terminated"], record["truncated"], record["steps"] > 0) for record in records]
+    assert ends == [(tools, tools, not tools, tools)] * 2 + [(False, False, True, tools)] * 2
+    told = trainer.state.log_history[0]
+    assert (told["rewards/ToolEnvironment/mean"], told["tools/failure_frequency"]) == (0.5 * tools, 0.0)
 
 
 def scripted_turn(tokenizer, reply, prompt_ids, *_args, **_kwargs):

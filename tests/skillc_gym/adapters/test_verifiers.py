@@ -2,43 +2,31 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from openai_server import Faults, openai_server
-from scripted import ENV_KWARGS, expert_reply, run_blocks
+from scripted import ENV_KWARGS, ROOT, blocks_of, expert_reply, run_blocks, wheel_of
 
 pytest.importorskip("verifiers", reason="needs the verifiers extra, in an environment of its own: make test-adapters")
-ROOT = Path(__file__).resolve().parents[3]
 
 
-def page_module(folder: Path) -> str:
-    """Writes the module that the page shows; returns its name."""
-    page = (ROOT / "docs" / "adapters" / "verifiers.md").read_text(encoding="utf-8")
-    (folder / "household.py").write_text(page.split("```python\n")[1].split("```")[0], encoding="utf-8")
-    return "household"
+def with_modules_of(folder: Path) -> dict[str, str]:
+    """Variables for a process that finds a folder's modules, and ours."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), "OPENAI_API_KEY": "none"}
 
 
-def hub_wheel(folder: Path) -> str:
-    """Builds the package for the hub and unpacks its wheel; returns the module's name."""
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-    source = shutil.copytree(ROOT / "scripts" / "hubs" / "verifiers", folder / "source")
-    subprocess.run([*build, "-w", folder / "dist", source], check=True)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder)
-    return "skillc_household"
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the module that the page shows."""
+    (tmp_path / "household.py").write_text(blocks_of("verifiers.md")[0], encoding="utf-8")
+    return tmp_path
 
 
-def evaluate(
-    folder: Path, *words: str, module: Callable[[Path], str] = page_module, faults: Faults = lambda *_: None
-) -> list[dict]:
-    """Runs vf-eval on a module; returns the episodes that it wrote."""
-    name = module(folder)
+def evaluate(folder: Path, *words: str, module: str = "household", faults: Faults = lambda *_: None) -> list[dict]:
+    """Runs vf-eval on a module in a folder; returns the episodes that it wrote."""
     with openai_server(expert_reply, faults=faults) as server:
         options = {
             "--env.taskset.env-kwargs": json.dumps({**ENV_KWARGS, "max_episode_steps": 12}),
@@ -50,10 +38,9 @@ def evaluate(
         }
         command = Path(sys.executable).with_name("vf-eval")
         listed = [word for pair in options.items() for word in pair]
-        paths = os.pathsep.join([str(folder), str(ROOT)])
         done = subprocess.run(
-            [command, name, *listed, "--no-rich", *words],
-            env={**os.environ, "PYTHONPATH": paths, "OPENAI_API_KEY": "none"},
+            [command, module, *listed, "--no-rich", *words],
+            env=with_modules_of(folder),
             cwd=folder,
             capture_output=True,
             text=True,
@@ -64,39 +51,36 @@ def evaluate(
     return [json.loads(line) for line in written.read_text(encoding="utf-8").splitlines()]
 
 
-def test_pairs_and_provenance_survive_the_round_trip(tmp_path):
-    episodes = evaluate(tmp_path, "--env.taskset.tasks", "2", "--env.taskset.seed", "3")
+def test_pairs_and_provenance_survive_the_round_trip(folder):
+    episodes = evaluate(folder, "--env.taskset.tasks", "2", "--env.taskset.seed", "3")
     assert len(episodes) == 2
     for episode in episodes:
         records = [trace["info"] for trace in episode["traces"]]
-        by_condition = {record["condition"]: record for record in records}
-        assert set(by_condition) == {0, 1}
-        assert len({(record["task_id"], record["seed"], record["group_id"]) for record in records}) == 1
-        assert by_condition[1]["skill"] == "general+pick"
-        assert by_condition[0]["skill"] == ""
-        assert (by_condition[1]["terminated"], by_condition[1]["truncated"]) == (True, False)
-        assert (by_condition[0]["terminated"], by_condition[0]["truncated"]) == (False, True)
+        with_, without = sorted(records, key=lambda record: -record["condition"])
+        shared = ("task_id", "seed", "group_id")
+        assert [with_[name] for name in shared] == [without[name] for name in shared]
+        assert with_["task_id"] == episode["task"]["data"]["task_id"]
+        assert [(one["condition"], one["skill"]) for one in (with_, without)] == [(1, "general+pick"), (0, "")]
+        assert [(one["terminated"], one["truncated"]) for one in (with_, without)] == [(True, False), (False, True)]
         for trace in episode["traces"]:
             assert trace["metrics"]["gap"] == 1.0
             assert trace["rewards"]["episode_return"]["score"] == trace["info"]["won"]
             assert ("Skill:" in trace["task"]["data"]["system_prompt"]) == bool(trace["info"]["condition"])
-    assert {episode["task"]["data"]["task_id"] for episode in episodes} == {
-        episode["traces"][0]["info"]["task_id"] for episode in episodes
-    }
 
 
-def test_a_member_whose_model_cannot_be_asked_is_no_loss(tmp_path):
+def test_a_member_whose_model_cannot_be_asked_is_no_loss(folder):
     def refuse_without_skill(number, body):
         shown = "Skill:" in body["messages"][0]["content"]
         return None if shown else lambda handler, _: handler.json(400, {"error": {"message": "refused"}}) or True
 
-    (episode,) = evaluate(tmp_path, "--env.taskset.tasks", "1", faults=refuse_without_skill)
+    (episode,) = evaluate(folder, "--env.taskset.tasks", "1", faults=refuse_without_skill)
     assert sorted(trace["ok"] for trace in episode["traces"]) == [False, True]
     assert not any("gap" in trace["metrics"] for trace in episode["traces"])
 
 
 def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
-    (episode,) = evaluate(tmp_path, "--env.taskset.tasks", "1", module=hub_wheel)
+    folder = wheel_of("verifiers", tmp_path)
+    (episode,) = evaluate(folder, "--env.taskset.tasks", "1", module="skillc_household")
     assert [trace["metrics"]["gap"] for trace in episode["traces"]] == [1.0, 1.0]
     code = (
         "import skillc_household as hub, verifiers.v1 as vf\n"
@@ -104,8 +88,7 @@ def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
         "tasks = list(vf.load_taskset(env.config.taskset))\n"
         "assert hub.__file__.startswith(%r) and [t.data.conditions for t in tasks] == [[1, 0, 0, 0]] * 2\n"
     )
-    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
-    subprocess.run([sys.executable, "-c", code % str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}, check=True)
+    subprocess.run([sys.executable, "-c", code % str(folder)], env=with_modules_of(folder), check=True)
 
 
 def test_the_page_runs():

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from scripted import ENV_KWARGS, MAKE, byte_tokenizer, check_record, expert_reply, run_blocks
+from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_reply, pairs, run_blocks
 
 pytest.importorskip("verl", reason="needs the verl extra, in an environment of its own: make test-adapters")
 
@@ -13,7 +13,6 @@ from verl.experimental.agent_loop.agent_loop import DictConfigWrap, _agent_loop_
 from verl.workers.rollout.replica import TokenOutput
 
 import skillc_gym.adapters.verl  # noqa: F401 - registers the loop
-from skillc_gym.adapters import paired_requests
 
 TEMPLATE = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
@@ -65,18 +64,16 @@ def play(tokenizer, row, response_length=20_000):
 
 
 def test_pairs_and_provenance_survive_the_round_trip(tokenizer):
-    for request in paired_requests(MAKE().task_ids[:1], seed=2):
+    for request in pairs(seed=2):
         output = play(tokenizer, request.to_row())
-        record = output.extra_fields["episode"]
-        check_record(record, request)
-        assert output.reward_score == request.condition
+        check_record(output.extra_fields["episode"], request)
         numbers = output.extra_fields["reward_extra_info"]
-        assert (numbers["condition"], numbers["won"]) == (request.condition, request.condition)
+        assert output.reward_score == numbers["condition"] == numbers["won"] == request.condition
         assert ("Skill:" in tokenizer.decode(output.prompt_ids)) == bool(request.condition)
 
 
 def test_verls_trainers_are_told_by_which_weights_replies_came(tokenizer):
-    told = play(tokenizer, paired_requests(MAKE().task_ids[:1])[0].to_row()).extra_fields
+    told = play(tokenizer, pairs()[0].to_row()).extra_fields
     steps = told["episode"]["steps"]
     assert (told["min_global_steps"], told["max_global_steps"]) == (3, 2 + steps)
     assert told["spec_num_draft_tokens"] == 5 * steps
@@ -84,7 +81,7 @@ def test_verls_trainers_are_told_by_which_weights_replies_came(tokenizer):
 
 
 def test_only_replies_are_trained_on(tokenizer):
-    output = play(tokenizer, paired_requests(MAKE().task_ids[:1])[0].to_row())
+    output = play(tokenizer, pairs()[0].to_row())
     assert len(output.response_ids) == len(output.response_mask) == len(output.response_logprobs)
     trained = [token for token, kept in zip(output.response_ids, output.response_mask, strict=True) if kept]
     replies = tokenizer.decode(trained).split("<|im_end|>")[:-1]
@@ -96,7 +93,7 @@ def test_only_replies_are_trained_on(tokenizer):
 
 @pytest.mark.parametrize("room", [10, 60, 400])
 def test_an_episode_without_room_is_truncated(tokenizer, room):
-    output = play(tokenizer, paired_requests(MAKE().task_ids[:1])[0].to_row(), response_length=room)
+    output = play(tokenizer, pairs()[0].to_row(), response_length=room)
     assert len(output.response_ids) == len(output.response_mask) <= room
     assert output.extra_fields["episode"]["truncated"]
     assert output.reward_score == 0.0

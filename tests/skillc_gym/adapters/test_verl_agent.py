@@ -49,18 +49,19 @@ def alfworld(groups=2, members=2, **options):
 def test_members_of_a_group_play_one_game_and_the_done_answer_again():
     envs = alfworld()
     _, pictures, infos = envs.reset()
+    files = [info["extra.gamefile"] for info in infos]
     assert pictures is None
-    assert infos[0]["extra.gamefile"] == infos[1]["extra.gamefile"] != infos[2]["extra.gamefile"]
-    assert infos[0]["extra.gamefile"].endswith("/game.tw-pddl")
+    assert files[0] == files[1] != files[2]
     assert envs.get_admissible_commands == [info["admissible_commands"] for info in infos]
     assert "help" in envs.get_admissible_commands[0]
     for command in shortest_plan(envs.groups.envs[0].unwrapped):
         texts, _, rewards, dones, infos = envs.step([command, "look", "look", "inventory"])
-    assert (rewards[0], dones[0], infos[0]["won"]) == (10.0, True, True)
-    assert (rewards[1:], dones[1:]) == ([0.0] * 3, [False] * 3)
+        assert [info["extra.gamefile"] for info in infos] == files
+    assert (rewards, dones, infos[0]["won"]) == ([10.0, 0.0, 0.0, 0.0], [True, False, False, False], True)
     again = envs.step(["go to nowhere", "look", "look", "look"])
     assert (again[0][0], again[2][0], again[3][0]) == (texts[0], 10.0, True)
     assert again[4][0] is not infos[0]  # a manager writes there
+    assert [info["extra.gamefile"] for info in again[4]] == files, "known of all, whoever is done first"
     with pytest.raises(ConfigError, match="one per member"):
         envs.step(["look"])
     envs.close()
@@ -69,14 +70,16 @@ def test_members_of_a_group_play_one_game_and_the_done_answer_again():
 
 def test_each_episode_is_numbered_otherwise_and_a_group_alike():
     options = {"task_types": "heat", "generator": {"games_per_type": 1, "size": "small"}}
-    shuffled = alfworld(domain_randomization=True, **options)
-    told = [shuffled.reset()[0] for _ in range(3)]
-    assert all(one[0] == one[1] and one[2] == one[3] for one in told)
-    assert len({one[member] for one in told for member in (0, 2)}) > 3
-    again = alfworld(domain_randomization=True, **options)
-    assert [again.reset()[0] for _ in range(3)] == told
-    plain = alfworld(**options)
-    assert len({text for _ in range(3) for text in plain.reset()[0]}) == 1
+
+    def told(**more):
+        envs = alfworld(**options, **more)
+        return [envs.reset()[0] for _ in range(3)]
+
+    shuffled = told(domain_randomization=True)
+    assert all(one[0] == one[1] and one[2] == one[3] for one in shuffled)
+    assert len({one[member] for one in shuffled for member in (0, 2)}) > 3
+    assert told(domain_randomization=True) == shuffled
+    assert len({text for texts in told() for text in texts}) == 1
 
 
 def test_an_episode_ends_at_the_step_limit():
@@ -118,8 +121,6 @@ def test_skills_come_per_group_with_their_provenance():
     assert [info["condition"] for info in validation.reset()[2]] == [0, 0]
     validation.n_plus = 1
     assert [info["condition"] for info in validation.reset()[2]] == [1, 1]
-    with pytest.raises(ConfigError, match="pass skills="):
-        alfworld(n_plus=1)
 
 
 class TheirManager:
@@ -135,17 +136,6 @@ class TheirManager:
     def step(self, actions):
         texts, _, rewards, dones, infos = self.envs.step(actions)
         return {"text": list(texts), "image": None, "anchor": texts}, rewards, dones, infos
-
-
-def test_managers_know_the_game_of_every_member_whoever_is_done_first():
-    envs = alfworld(1, 2)
-    files = [info["extra.gamefile"] for info in envs.reset()[2]]
-    for command in [*shortest_plan(envs.groups.envs[0].unwrapped), "look", "look"]:
-        infos = envs.step([command, "look"])[4]
-        if infos[0].get("extra.gamefile") is None:  # as their managers do, for all by the first
-            for info, file in zip(infos, files, strict=True):
-                info["extra.gamefile"] = file
-    assert [info["extra.gamefile"] for info in infos] == files
 
 
 def test_prompts_show_skills_and_anchors_do_not():
@@ -185,13 +175,16 @@ def test_records_give_advantages_to_every_row_of_an_episode():
         PairedAdvantage(credit)(data)
 
 
+def ordered(order, split="train"):
+    return gymnasium.make("skillc/WebShop-v0", goal_order=order, split=split, compat="upstream", **SHOP).unwrapped
+
+
 def test_goals_are_drawn_from_the_order_of_each_group():
     envs = build_webshop_envs(3, 4, 2, {}, **SHOP)
     assert envs.goal_idxs.start == 500
-    kwargs = {**SHOP, "split": "train", "compat": "upstream"}
     for reset in range(2):
         observations, infos = envs.reset()
-        panel = gymnasium.make("skillc/WebShop-v0", goal_order=f"verl-agent:3:4:{reset}", **kwargs).unwrapped
+        panel = ordered(f"verl-agent:3:4:{reset}")
         for group in range(4):
             mine, _ = panel.reset(options={"task_id": f"synthetic/{group}"})
             assert observations[2 * group] == observations[2 * group + 1] == mine
@@ -201,10 +194,6 @@ def test_goals_are_drawn_from_the_order_of_each_group():
             prices = [alone.goals.price(goal, product) for product in range(len(alone.catalog))]
             drawn = panel.goals.goal(group)
             assert [panel.goals.price(drawn, product) for product in range(len(alone.catalog))] == prices
-    with pytest.raises(ConfigError, match="without repetition"):
-        gymnasium.make("skillc/WebShop-v0", goal_order="verl-agent:3:501", **{**kwargs, "split": "test"})
-    with pytest.raises(UnknownNameError, match="verl-agent:SEED"):
-        gymnasium.make("skillc/WebShop-v0", goal_order="verl-agent:x", **kwargs)
 
 
 def test_a_purchase_ends_a_member_and_its_prices_are_its_groups():
@@ -224,19 +213,32 @@ def test_a_purchase_ends_a_member_and_its_prices_are_its_groups():
     assert envs.step(["search[b]", "look"])[0][0] == texts[0] == envs.render(env_idx=0)
 
 
-def test_one_of_the_shops_files_alone_is_refused():
-    with pytest.raises(ConfigError, match="without attr_path"):
-        build_webshop_envs(0, 1, 1, {}, env_kwargs={"file_path": "items_shuffle.json"})
+def shop_of(**files):
+    return build_webshop_envs(0, 1, 1, {}, env_kwargs=files)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: alfworld(n_plus=1), ConfigError, "pass skills="),
+        (lambda: shop_of(file_path="items_shuffle.json"), ConfigError, "without attr_path"),
+        (lambda: shop_of(file_path="no/products.json", attr_path="x"), MissingDataError, r"setup\.sh"),
+        (lambda: ordered("verl-agent:3:501", "test"), ConfigError, "without repetition"),
+        (lambda: ordered("verl-agent:x"), UnknownNameError, "verl-agent:SEED"),
+        (lambda: env_spec("coins").chat_format("verl-agent:anywhere"), UnknownNameError, "alfworld, webshop"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(monkeypatch, make, error, said):
+    monkeypatch.delenv("WEBSHOP_DATA", raising=False)
+    with pytest.raises(error, match=said):
+        make()
 
 
 def test_files_are_looked_for_where_they_are_named_and_in_the_data_folder(tmp_path, monkeypatch, webshop_data):
-    asked = {"file_path": str(tmp_path / "items_shuffle_1000.json"), "attr_path": "x/items_ins_v2_1000.json"}
-    monkeypatch.delenv("WEBSHOP_DATA", raising=False)
-    with pytest.raises(MissingDataError, match=r"setup\.sh"):
-        build_webshop_envs(0, 1, 1, {}, env_kwargs=asked)
     monkeypatch.setenv("WEBSHOP_DATA", str(webshop_data))
-    kwargs = {**asked, "observation_mode": "text", "num_products": None, "human_goals": False}
-    assert build_webshop_envs(0, 1, 1, {}, env_kwargs=kwargs).goal_idxs == range(500, 6910)
+    asked = {"file_path": str(tmp_path / "items_shuffle_1000.json"), "attr_path": "x/items_ins_v2_1000.json"}
+    envs = shop_of(**asked, observation_mode="text", num_products=None, human_goals=False)
+    assert envs.goal_idxs == range(500, 6910)
 
 
 CONFIG = """
@@ -267,7 +269,7 @@ def test_a_configuration_says_what_is_played(tmp_path, monkeypatch):
         AlfworldGames.read(place, "valid_seen")
     place.write_text(CONFIG.replace("AlfredTWEnv", "AlfredThorEnv"))
     with pytest.raises(ConfigError, match="AlfredThorEnv"):
-        AlfworldGames.read(place, "train")
+        AlfworldGames.read(place)
 
 
 MADE_UP = """
@@ -325,47 +327,31 @@ def test_prompts_are_read_from_a_checkout(checkout):
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("agent_system/environments/prompts/alfworld.py", "ALFWORLD_TEMPLATE = 3"),
-        ("agent_system/environments/env_manager.py", "class Other: pass"),
-        ("agent_system/memory/memory.py", "def"),
-        ("agent_system/environments/env_package/alfworld/projection.py", "def p(reply): return reply[-N:]"),
-        ("verl/trainer/config/ppo_trainer.yaml", "env: 3"),
-    ],
-)
-def test_what_is_no_checkout_is_named_by_its_file(checkout, name, text):
-    (checkout / name).write_text(text)
-    with pytest.raises(ConfigError, match=name):
-        read_chat(checkout)
-    (checkout / name).unlink()
-    with pytest.raises(ConfigError, match=name):
-        read_chat(checkout)
-
-
-@pytest.mark.parametrize(
     ("name", "before", "after"),
     [
-        ("agent_system/memory/memory.py", "{step_num}", "{self.step}"),
-        ("agent_system/environments/env_manager.py", '"; ".join', "sep.join"),
-        ("agent_system/environments/prompts/alfworld.py", "{task_description}", "{"),
+        ("prompts/alfworld.py", "", "ALFWORLD_TEMPLATE = 3"),
+        ("env_manager.py", "", "class Other: pass"),
+        ("memory.py", "", "def"),
+        ("projection.py", "", "def p(reply): return reply[-N:]"),
+        ("ppo_trainer.yaml", "", "env: 3"),
+        ("memory.py", "{step_num}", "{self.step}"),
+        ("env_manager.py", '"; ".join', "sep.join"),
+        ("prompts/alfworld.py", "{task_description}", "{"),
     ],
 )
-def test_code_of_another_form_is_refused(checkout, name, before, after):
-    (checkout / name).write_text((checkout / name).read_text().replace(before, after))
-    with pytest.raises(ConfigError):
+def test_what_is_no_checkout_is_refused_and_a_file_that_is_none_named(checkout, name, before, after):
+    place = next(checkout.rglob(name))
+    place.write_text(place.read_text().replace(before, after) if before else after)
+    with pytest.raises(ConfigError, match=None if before else name):
+        read_chat(checkout)
+    place.unlink()
+    with pytest.raises(ConfigError, match=name):
         read_chat(checkout)
 
 
-def test_worlds_without_prompts_there_are_refused(checkout):
-    with pytest.raises(UnknownNameError, match="alfworld, webshop"):
-        env_spec("coins").chat_format(f"verl-agent:{checkout}")
-
-
-@given(
-    st.lists(st.sampled_from(["a", "B", "\u4e2d", " ", "<action>", "</action>", "<think>", "</think>"])).map("".join)
-)
-def test_replies_are_read_by_the_rules(reply):
+@given(st.lists(st.sampled_from(["a", "B", "\u4e2d", " ", "<action>", "</action>", "<think>", "</think>"])))
+def test_replies_are_read_by_the_rules(parts):
+    reply = "".join(parts)
     parsed = parse_tail_reply(reply, 5)
     closed = "<action>" in reply and "</action>" in reply
     thought = "<think>" in reply and "</think>" in reply
@@ -375,9 +361,7 @@ def test_replies_are_read_by_the_rules(reply):
 
 
 def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
-    places = [
-        checkout / f"agent_system/environments/env_package/{name}/__init__.py" for name in ("alfworld", "webshop")
-    ]
+    places = [next(checkout.rglob(f"{name}/__init__.py")) for name in ("alfworld", "webshop")]
     before = [place.read_text() for place in places]
     assert main(["patch", str(checkout)]) == 0
     said = capsys.readouterr()
@@ -423,10 +407,10 @@ def test_a_forks_own_managers_play_whole_batches(place, world, tmp_path, alfworl
     shutil.copytree(place / "verl/trainer/config", own / "verl/trainer/config")
     assert main(["patch", str(own), "--write"]) == 0
     found = driven("verl_agent_manager.py", own, world, "50", ALFWORLD_DATA=alfworld_data, WEBSHOP_DATA=webshop_data)
-    for part in ("training", "validation"):
-        assert found[part]["members"] == 128
-        assert found[part]["prompts"] > 128 * 20
-        assert "success_rate" in found[part]["told"]
+    for part in (found["training"], found["validation"]):
+        assert part["members"] == 128
+        assert part["prompts"] > 128 * 20
+        assert "success_rate" in part["told"]
 
 
 @needs_checkouts

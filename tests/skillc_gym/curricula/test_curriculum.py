@@ -17,39 +17,35 @@ from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from skillc_gym.wrappers import SkillCurriculum, SkillInjection
 
 TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")
-rates = st.floats(0.0, 1.0)
-validation = st.fixed_dictionaries({k: st.tuples(rates, rates) for k in TYPES})
+a_gap = st.floats(-1.0, 1.0)
+validation = st.fixed_dictionaries(dict.fromkeys(TYPES, a_gap))
+
+
+def of_heat(**options: object) -> InternalizationCurriculum:
+    return InternalizationCurriculum(["heat"], **options)
 
 
 def at_gap(gap: float, **options: object) -> InternalizationCurriculum:
-    return InternalizationCurriculum(["heat"], initial_gap=gap, **options)
+    return of_heat(initial_gap=gap, **options)
 
 
-def feed(curriculum: InternalizationCurriculum, gaps: dict[str, float], step: int) -> tuple[Retirement, ...]:
+def feed(curriculum: InternalizationCurriculum, gaps: dict[str, float], step: int, **more) -> tuple[Retirement, ...]:
     with_ = {k: max(g, 0.0) for k, g in gaps.items()}
     without = {k: max(-g, 0.0) for k, g in gaps.items()}
-    return curriculum.update(with_, without, step)
+    return curriculum.update(with_, without, step, **more)
 
 
-def validate(curriculum: InternalizationCurriculum, rates: dict[str, tuple[float, float]], step: int):
-    curriculum.update({k: w for k, (w, _) in rates.items()}, {k: wo for k, (_, wo) in rates.items()}, step)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "n_plus"), [(0.022, 2), (0.055, 3), (0.090, 4), (0.132, 5), (0.188, 6), (0.285, 7)]
-)
-def test_n_plus_rises_at_the_published_thresholds(threshold: float, n_plus: int):
-    assert at_gap(threshold - 0.001).n_plus("heat", 8) == n_plus - 1
-    assert at_gap(threshold + 0.001).n_plus("heat", 8) == n_plus
+def test_n_plus_rises_at_the_published_thresholds():
+    for n_plus, threshold in enumerate((0.022, 0.055, 0.090, 0.132, 0.188, 0.285), start=2):
+        below, above = (at_gap(threshold + nudge).n_plus("heat", 8) for nudge in (-0.001, 0.001))
+        assert (below, above) == (n_plus - 1, n_plus)
 
 
 def test_gate_and_shares_at_known_gaps():
-    closed = at_gap(0.0)
+    closed, wide = at_gap(0.0), at_gap(1.0)
     assert (closed.gate("heat"), closed.rho_with("heat"), closed.n_plus("heat", 8)) == (0.5, 0.1, 1)
-    wide = at_gap(1.0)
     assert wide.gate("heat") == pytest.approx(1 / (1 + math.exp(-10)), rel=1e-15)
-    assert wide.rho_with("heat") == pytest.approx(0.9, abs=1e-4)
-    assert wide.n_plus("heat", 8) == 7
+    assert (wide.rho_with("heat"), wide.n_plus("heat", 8)) == (pytest.approx(0.9, abs=1e-4), 7)
     assert at_gap(-1.0).rho_with("heat") == 0.1
     assert at_gap(0.0, rho=0.5).n_plus("heat", 3) == 2, "half shares round up"
     weighted = at_gap(0.1, lam=2.0)
@@ -57,24 +53,23 @@ def test_gate_and_shares_at_known_gaps():
     assert weighted.lam("heat", visits=100) == pytest.approx(weighted.gate("heat"))
 
 
-@given(gap=st.floats(-1, 1), temperature=st.floats(1e-6, 10))
+@given(gap=a_gap, temperature=st.floats(1e-6, 10))
 def test_the_gate_never_overflows(gap: float, temperature: float):
     assert 0.0 <= at_gap(gap, temperature=temperature).gate("heat") <= 1.0
 
 
-@given(gaps=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), group_size=st.integers(2, 64))
+@given(gaps=st.tuples(a_gap, a_gap), group_size=st.integers(2, 64))
 def test_n_plus_grows_with_the_gap_and_leaves_room_for_both_branches(gaps, group_size):
     low, high = (at_gap(g).n_plus("heat", group_size) for g in sorted(gaps))
     assert 1 <= low <= high <= group_size - 1
 
 
-@given(observed=st.lists(st.floats(-1, 1), min_size=1, max_size=12))
+@given(observed=st.lists(a_gap, min_size=1, max_size=12))
 def test_the_smoothed_gap_is_the_exponential_average(observed: list[float]):
-    curriculum = InternalizationCurriculum(["heat"], retire_by=())
+    curriculum = of_heat(retire_by=())
     for gap in observed:
         feed(curriculum, {"heat": gap}, 10)
-    n = len(observed)
-    closed_form = sum(0.3 * 0.7 ** (n - 1 - i) * g for i, g in enumerate(observed))
+    closed_form = sum(0.3 * 0.7**age * gap for age, gap in enumerate(reversed(observed)))
     assert curriculum.gap("heat") == pytest.approx(closed_form, abs=1e-12)
 
 
@@ -95,12 +90,10 @@ def test_retirement_by_gap_and_by_budget_is_recorded():
 def test_a_retired_type_sees_no_skill_and_no_correction_but_keeps_its_gap():
     curriculum = InternalizationCurriculum(["heat", "cool"])
     feed(curriculum, {"heat": -0.5, "cool": 0.5}, 10)
-    assert not curriculum.is_active("heat")
     assert (curriculum.n_plus("heat", 8), curriculum.rho_with("heat"), curriculum.lam("heat")) == (0, 0.0, 0.0)
-    before = curriculum.gap("heat")
     feed(curriculum, {"heat": 1.0, "cool": 0.5}, 20)
-    assert curriculum.gap("heat") > before
-    assert not curriculum.is_active("heat")
+    assert curriculum.gap("heat") == pytest.approx(0.7 * -0.15 + 0.3)
+    assert (curriculum.is_active("heat"), curriculum.is_active("cool")) == (False, True)
 
 
 def test_a_validation_before_training_moves_the_gap_and_retires_nobody():
@@ -108,29 +101,22 @@ def test_a_validation_before_training_moves_the_gap_and_retires_nobody():
     assert feed(curriculum, dict.fromkeys(TYPES, -1.0), 0) == ()
     assert curriculum.active == TYPES
     assert curriculum.gap("pick") == pytest.approx(-0.3)
-    level = InternalizationCurriculum(["heat"], capacity=(1,))
-    assert feed(level, {"heat": 0.0}, 10) == (), "a gap of exactly the threshold stays"
+    assert feed(of_heat(capacity=(1,)), {"heat": 0.0}, 10) == (), "a gap of exactly the threshold stays"
 
 
-def test_capacity_in_thirds():
-    curriculum = InternalizationCurriculum(TYPES, total_steps=180)
+def test_capacity_comes_in_thirds_and_scales_with_the_number_of_types():
+    curriculum = InternalizationCurriculum(TYPES)
     assert [curriculum.capacity_at(s) for s in (0, 59, 60, 119, 120, 180, 500)] == [6, 6, 3, 3, 0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("capacity", "types", "scaled"),
-    [((6, 3, 0), 6, (6, 3, 0)), ((6, 3, 0), 1, (1, 1, 0)), ((1,), 1, (1,)), ((4, 2, 0), 2, (2, 1, 0)), ((0,), 3, (0,))],
-)
-def test_capacity_scales_with_the_number_of_types(capacity, types, scaled):
-    assert scale_capacity(capacity, types) == scaled
+    asked = [((6, 3, 0), 6), ((6, 3, 0), 1), ((1,), 1), ((4, 2, 0), 2), ((0,), 3)]
+    assert [scale_capacity(*one) for one in asked] == [(6, 3, 0), (1, 1, 0), (1,), (2, 1, 0), (0,)]
 
 
 @given(history=st.lists(validation, min_size=1, max_size=20), total_steps=st.integers(1, 250))
 def test_the_active_set_only_shrinks_and_respects_the_budget(history, total_steps):
     curriculum = InternalizationCurriculum(TYPES, total_steps=total_steps)
     before = set(curriculum.active)
-    for i, rates in enumerate(history, start=1):
-        validate(curriculum, rates, 10 * i)
+    for i, gaps in enumerate(history, start=1):
+        feed(curriculum, gaps, 10 * i)
         assert set(curriculum.active) <= before
         assert len(curriculum.active) <= curriculum.capacity_at(10 * i)
         assert all(curriculum.gap(k) >= 0.0 for k in curriculum.active)
@@ -146,21 +132,21 @@ def test_min_validations_shield_from_the_gap_but_not_from_the_budget():
 
 
 def test_the_margin_asks_for_significance():
-    noisy, sure = (InternalizationCurriculum(["heat"], margin=1.645) for _ in range(2))
-    noisy.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.15})
-    sure.update({"heat": 0.4}, {"heat": 0.5}, 10, standard_error={"heat": 0.01})
+    noisy, sure = of_heat(margin=1.645), of_heat(margin=1.645)
+    for curriculum, error in ((noisy, 0.15), (sure, 0.01)):
+        feed(curriculum, {"heat": -0.1}, 10, standard_error={"heat": error})
     assert (noisy.active, sure.active) == (("heat",), ())
     with pytest.raises(ConfigError, match="standard_error"):
-        noisy.update({"heat": 0.4}, {"heat": 0.5}, 20)
+        feed(noisy, {"heat": -0.1}, 20)
 
 
 def test_repeating_a_frozen_panel_makes_its_gap_no_surer():
-    curriculum = InternalizationCurriculum(["heat"], margin=2.0, retire_by=("gap",))
+    curriculum = of_heat(margin=2.0, retire_by=("gap",))
     for step in range(10, 400, 10):
-        curriculum.update({"heat": 0.4}, {"heat": 0.5}, step, standard_error={"heat": 0.06})
+        feed(curriculum, {"heat": -0.1}, step, standard_error={"heat": 0.06})
     assert curriculum.gap("heat") == pytest.approx(-0.1, abs=1e-3)
     assert curriculum.active == ("heat",)  # 0.1 is less than two standard errors of one validation
-    curriculum.update({"heat": 0.0}, {"heat": 1.0}, 400, standard_error={"heat": 0.06})
+    feed(curriculum, {"heat": -1.0}, 400, standard_error={"heat": 0.06})
     assert curriculum.active == ()
 
 
@@ -178,12 +164,12 @@ def test_no_pruning_and_fixed_options():
 def test_a_restored_curriculum_goes_on_with_the_identical_trace(history, cut):
     first = InternalizationCurriculum(TYPES, total_steps=100, rho=0.5, min_validations=2, capacity=(4, 1))
     second = InternalizationCurriculum(TYPES, **json.loads(json.dumps(first.config)))
-    for i, rates in enumerate(history):
+    for i, gaps in enumerate(history):
         if i == cut:
             second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-        validate(first, rates, 10 * i)
+        feed(first, gaps, 10 * i)
         if i >= cut:
-            validate(second, rates, 10 * i)
+            feed(second, gaps, 10 * i)
             assert second.state_dict() == first.state_dict()
 
 
@@ -193,50 +179,38 @@ def test_states_of_another_curriculum_are_refused():
         InternalizationCurriculum(TYPES[:3]).load_state_dict(state)
     with pytest.raises(CheckpointError, match=r"alpha_val=0\.7"):
         InternalizationCurriculum(TYPES, alpha_val=0.5).load_state_dict(state)
-    del state["gap"]
     with pytest.raises(CheckpointError, match="lacks gap"):
-        InternalizationCurriculum(TYPES).load_state_dict(state)
+        InternalizationCurriculum(TYPES).load_state_dict({key: value for key, value in state.items() if key != "gap"})
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"temperature": 0.0},
-        {"alpha_val": 1.0},
-        {"capacity": ()},
-        {"capacity": (3, 4)},
-        {"total_steps": 0},
-        {"gate": 1.5},
-        {"rho": -0.1},
-        {"margin": -1.0},
-        {"total_steps": 99.9},
-        {"capacity": (6, 3.5, 0)},
-        {"retire_by": "gap"},
-        {"tau_retire": math.nan},
-        {"temperature": "0.1"},
-        {"lam": None},
-    ],
+OUT_OF_RANGE = (
+    *(("temperature", 0.0), ("temperature", "0.1"), ("alpha_val", 1.0), ("tau_retire", math.nan), ("retire_by", "gap")),
+    *(("capacity", ()), ("capacity", (3, 4)), ("capacity", (6, 3.5, 0)), ("total_steps", 0), ("total_steps", 99.9)),
+    *(("gate", 1.5), ("gate", -0.1), ("rho", 1.5), ("rho", -0.1), ("margin", -1.0), ("lam", None)),
 )
-def test_options_out_of_range_are_named(options: dict[str, object]):
-    with pytest.raises(ConfigError, match=next(iter(options))):
-        InternalizationCurriculum(TYPES, **options)
 
 
-def test_bad_input_is_named():
+@pytest.mark.parametrize(("name", "value"), OUT_OF_RANGE)
+def test_options_out_of_range_are_named(name: str, value: object):
+    with pytest.raises(ConfigError, match=name):
+        of_heat(**{name: value})
+
+
+def test_bad_input_is_named_and_changes_nothing():
     curriculum = InternalizationCurriculum(["heat", "cool"])
     with pytest.raises(UnknownNameError, match="heat"):
         curriculum.gap("heet")
     with pytest.raises(ConfigError, match="group_size=1"):
         curriculum.n_plus("heat", 1)
     with pytest.raises(ConfigError, match="cool"):
-        curriculum.update({"heat": 0.5}, {"heat": 0.5}, 10)
+        feed(curriculum, {"heat": 0.5}, 10)
     with pytest.raises(ConfigError, match="success rate"):
         curriculum.update({"heat": math.nan, "cool": 0.5}, {"heat": 0.5, "cool": 0.5}, 10)
+    assert curriculum.gap("heat") == 0.0
     with pytest.raises(ConfigError, match="repetitions"):
         InternalizationCurriculum(["heat", "heat"])
     with pytest.raises(UnknownNameError, match="budget"):
-        InternalizationCurriculum(["heat"], retire_by=("bugdet",))
-    assert curriculum.gap("heat") == 0.0
+        of_heat(retire_by=("bugdet",))
 
 
 class Fixed:
@@ -259,19 +233,17 @@ def episodes(env, count, seed=0):
 def test_types_come_equally_often_and_conditions_at_their_share(toy_library):
     drawn = episodes(stack(toy_library), 3000)
     kinds = Counter(kind for _, kind, _ in drawn)
-    assert all(abs(kinds[kind] / 3000 - 1 / 3) < 0.04 for kind in TOYS)
-    share = {kind: sum(c for _, k, c in drawn if k == kind) / kinds[kind] for kind in TOYS}
-    assert abs(share["fetch"] - 0.8) < 0.05
-    assert abs(share["open"] - 0.25) < 0.05
-    assert share["paint"] == 0
+    shown = Counter(kind for _, kind, condition in drawn if condition)
+    assert all(kinds[kind] / 3000 == pytest.approx(1 / 3, abs=0.04) for kind in TOYS)
+    assert shown["fetch"] / kinds["fetch"] == pytest.approx(0.8, abs=0.05)
+    assert shown["open"] / kinds["open"] == pytest.approx(0.25, abs=0.05)
+    assert shown["paint"] == 0
     assert len({task_id for task_id, *_ in drawn}) == 12
 
 
 def test_the_seed_decides_everything_and_episodes_differ(toy_library):
-    one, other = episodes(stack(toy_library), 40, seed=7), episodes(stack(toy_library), 40, seed=7)
-    assert one == other
-    assert one != episodes(stack(toy_library), 40, seed=8)
-    assert one[0] != one[1] or one[1] != one[2]
+    one, same, other = (episodes(stack(toy_library), 40, seed=seed) for seed in (7, 7, 8))
+    assert one == same != other
     assert len(set(one)) > 10
 
 

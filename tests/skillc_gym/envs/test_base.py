@@ -32,24 +32,26 @@ def walk(env, info, steps, seed=0):
     rng, seen = np.random.default_rng(seed), []
     for _ in range(steps):
         listed = info["admissible_commands"]
-        outcome = env.step(listed[int(rng.integers(len(listed)))].replace("<query>", "red"))
-        seen.append(outcome)
-        info = outcome[-1]
-        if outcome[2]:
+        seen.append(env.step(listed[int(rng.integers(len(listed)))].replace("<query>", "red")))
+        info = seen[-1][-1]
+        if seen[-1][2]:
             break
     return seen
 
 
-def test_steps_before_a_reset_and_after_a_failed_one_are_errors():
-    env = ToyEnv()
-    for act in (lambda: env.step("wait"), env.snapshot):
+def copies(env):
+    return pickle.loads(pickle.dumps(env)), copy.deepcopy(env), copy.copy(env.unwrapped)
+
+
+def test_steps_before_a_reset_and_after_a_failed_one_are_errors(toy):
+    for act in (lambda: toy.step("wait"), toy.snapshot):
         with pytest.raises(ResetNeeded):
             act()
-    env._start = lambda task_id: 1 / 0
+    toy._start = lambda task_id: 1 / 0
     with pytest.raises(ZeroDivisionError):
-        env.reset(seed=0)
+        toy.reset(seed=0)
     with pytest.raises(ResetNeeded):
-        env.step("wait")
+        toy.step("wait")
 
 
 @pytest.mark.parametrize("options", [{"tsak_id": "x"}, {"skill": True}, {"task_id": 3}, {"task_id": "toy/open/9"}])
@@ -104,10 +106,6 @@ def test_a_longer_action_than_the_space_has_is_not_admissible(spec):
         assert len(env.unwrapped.snapshot().action) == 0
 
 
-def copies(env):
-    return pickle.loads(pickle.dumps(env)), copy.deepcopy(env), copy.copy(env.unwrapped)
-
-
 @by_name
 @pytest.mark.parametrize("steps", [0, 6])
 def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
@@ -120,11 +118,10 @@ def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):
     info = walk(env, info, steps)[-1][-1] if steps else info
     info = env.reset()[-1] if info.get("page") == "done" else info
     here = copies(env)
-    expected = walk(env, info, 5, seed=1)
+    expected = [outcome[:3] + outcome[4:] for outcome in walk(env, info, 5, seed=1)]
     later = [env.reset()[0] for _ in range(5)]
     for other in here:
-        played = walk(other, info, 5, seed=1)
-        assert [outcome[:3] + outcome[4:] for outcome in played] == [outcome[:3] + outcome[4:] for outcome in expected]
+        assert [outcome[:3] + outcome[4:] for outcome in walk(other, info, 5, seed=1)] == expected
         assert [other.reset()[0] for _ in range(5)] == later
 
 
@@ -136,7 +133,7 @@ def test_views_for_agents_pickle_and_copy(wrapper):
     expected = env.reset(seed=2)
     assert repr(before.reset(seed=2)) == repr(expected)
     action = int(expected[1]["action_mask"].argmax()) if wrapper is DiscreteCommands else "look"
-    others = pickle.loads(pickle.dumps(env)), copy.deepcopy(env)
+    others = copies(env)[:2]
     outcome = repr(env.step(action))
     assert [repr(other.step(action)) for other in others] == [outcome, outcome]
 
@@ -149,10 +146,8 @@ def test_groups_pickle_and_copy_in_the_middle(spec):
     groups.reset(seed=0, options={"n_plus": [1, 2]})
     groups.step([format_reply("look")] * 4)
     others = pickle.loads(pickle.dumps(groups)), copy.deepcopy(groups)
-    expected = groups.step([format_reply("inventory")] * 4)
-    after = groups.reset()
+    expected, after = groups.step([format_reply("inventory")] * 4), groups.reset()
     for other in others:
-        played = other.step([format_reply("inventory")] * 4)
-        assert played[0] == expected[0]
+        assert other.step([format_reply("inventory")] * 4)[0] == expected[0]
         assert other.conditions.tolist() == [1, 0, 1, 1]
         assert other.reset()[0] == after[0]

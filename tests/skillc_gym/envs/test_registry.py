@@ -8,6 +8,7 @@ import sys
 import gymnasium
 import pytest
 
+import skillc_gym.envs.registry as module
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, short_type, warm_started
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -24,11 +25,11 @@ register(SPEC)
 
 
 @pytest.fixture
-def registry(monkeypatch):
-    import skillc_gym.envs.registry as module
-
+def registry(monkeypatch, tmp_path):
+    """A folder of modules that can be imported; what they register is forgotten after the test."""
     monkeypatch.setattr(module, "_registered", dict(module._registered))
-    yield
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
     gymnasium.registry.pop("rooms/Rooms-v0", None)
 
 
@@ -46,23 +47,20 @@ def test_the_suites_environments_are_found_by_name_and_id(spec: EnvSpec):
 def test_a_tasks_split_is_told_by_its_id():
     assert env_spec("alfworld").split_of_task("valid_seen/pick/trial") == "valid_seen"
     assert env_spec("coins").split_of_task("test/easy/02-0000") == "test"
-    shop = env_spec("webshop")
-    found = [shop.split_of_task(f"human/{n}") for n in (0, 499, 500, 1499, 1500)]
-    assert found == ["test", "test", "valid", "valid", "train"]
-    assert shop.split_of_task("human/x") == env_spec("my/Env-v0").split_of_task("train/1") == ""
-    assert env_spec("my/Env-v0").training_split == "train"
+    found = [env_spec("webshop").split_of_task(f"human/{n}") for n in (0, 499, 500, 1499, 1500, "x")]
+    assert found == ["test", "test", "valid", "valid", "train", ""]
 
 
 def test_an_id_that_nobody_described_has_an_empty_description():
     spec = env_spec("my/Env-v0")
     assert (spec.name, spec.id, spec.library, spec.curriculum) == ("my/Env-v0", "my/Env-v0", None, {})
+    assert (spec.training_split, spec.split_of_task("train/1")) == ("train", "")
     with pytest.raises(UnknownNameError, match=r"alfwrold.*alfworld"):
         warm_started("alfwrold")
 
 
-def test_a_module_before_the_id_is_imported(registry, tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "their_rooms.py").write_text(MODULE.format(module="their_rooms"))
+def test_a_module_before_the_id_is_imported(registry):
+    (registry / "their_rooms.py").write_text(MODULE.format(module="their_rooms"))
     spec = env_spec("their_rooms:rooms/Rooms-v0")
     assert (spec.name, spec.ordered(["z", "b", "a"]), short_type("b")) == ("rooms", ("b", "a", "z"), "B")
     assert gymnasium.spec("rooms/Rooms-v0").max_episode_steps == 7
@@ -73,33 +71,30 @@ def test_a_module_before_the_id_is_imported(registry, tmp_path, monkeypatch):
         load_reference("their_rooms:NOTHING")
 
 
-def test_installed_packages_register_by_entry_point(registry, tmp_path, monkeypatch):
-    import skillc_gym.envs.registry as module
+def install(folder, name, content):
+    """Makes a package that names an environment under the entry point."""
+    (folder / f"{name}.py").write_text(content)
+    info = folder / "rooms-1.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rooms\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[skillc_gym.environments]\nrooms = {name}:SPEC\n")
+    module._register_installed.cache_clear()
 
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "installed_rooms.py").write_text(MODULE.format(module="installed_rooms"))
-    info = tmp_path / "installed_rooms-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: installed-rooms\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[skillc_gym.environments]\nrooms = installed_rooms:SPEC\n")
-    module._register_installed.cache_clear()
+
+def test_installed_packages_register_by_entry_point(registry):
+    install(registry, "installed_rooms", MODULE.format(module="installed_rooms"))
     assert env_spec("rooms").id == "rooms/Rooms-v0"
-    (tmp_path / "broken_rooms.py").write_text("1 / 0")
-    (info / "entry_points.txt").write_text("[skillc_gym.environments]\nbroken = broken_rooms:SPEC\n")
-    module._register_installed.cache_clear()
+    install(registry, "broken_rooms", "1 / 0")
     with pytest.raises(ConfigError, match=r"broken_rooms:SPEC.*ZeroDivisionError.*uninstall"):
         env_specs()
 
 
-def test_two_environments_cannot_have_one_name(registry):
+def test_two_environments_cannot_have_one_name_or_id(registry):
     register(env_spec("alfworld"))
     with pytest.raises(ConfigError, match=r"skillc/ALFWorld-v0 has the short name 'alfworld'.*other/ALF-v0"):
         register(EnvSpec(name="alfworld", id="other/ALF-v0"))
-
-
-def test_two_environments_cannot_have_one_id(registry):
-    register(EnvSpec(name="rooms", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
-    register(EnvSpec(name="halls", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
+    for name in ("rooms", "halls"):
+        register(EnvSpec(name=name, id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
     with pytest.raises(ConfigError, match="another id"):
         register(EnvSpec(name="cellars", id="rooms/Rooms-v0", entry_point="their_rooms:Cellars"))
     assert env_spec("cellars").id == "cellars"
@@ -117,5 +112,5 @@ def test_descriptions_bring_in_no_environment():
     program = "import sys, skillc_gym.envs.registry as r; r.env_specs(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "skillc_gym.envs.alfworld.spec" in loaded
-    own = {name for name in loaded if name.startswith("skillc_gym.")}
-    assert not {name for name in own if name.endswith((".env", ".explorer", ".shopper", ".vector"))}
+    heavy = (".env", ".explorer", ".shopper", ".vector")
+    assert not [name for name in loaded if name.startswith("skillc_gym.") and name.endswith(heavy)]

@@ -73,12 +73,10 @@ def test_episodes_of_older_versions_are_read(played):
 
 def test_the_recorder_keeps_what_happened(played):
     assert (played.task_id, played.task_type, played.seed, played.group_id) == ("toy/open/2", "open", 5, 3)
-    assert (played.condition, played.skill, played.won, played.terminated) == (1, "general+open", 1.0, True)
+    assert (played.condition, played.skill, played.won, played.terminated) == (1, "general+open", True, True)
     assert [turn.action for turn in played.turns] == ["wait", "fly", "take key", "open it"]
-    assert [turn.format_valid for turn in played.turns] == [True, False, True, True]
-    assert [turn.action_valid for turn in played.turns] == [True, False, True, True]
-    assert played.episode_return == 1.0
-    assert len(played) == 4
+    assert [(turn.format_valid, turn.action_valid) for turn in played.turns] == [(flag, flag) for flag in (1, 0, 1, 1)]
+    assert (len(played), played.episode_return) == (4, 1.0)
     assert played.turns[0].observation.startswith("Room")
     assert "Possible commands" not in played.turns[0].observation
     assert played.turns[2].observation == "Nothing happens."
@@ -93,61 +91,44 @@ def test_it_also_records_a_bare_environment():
 
 
 @given(st.lists(episodes, max_size=3))
-def test_round_trip_through_a_file(tmp_path_factory, recorded):
+def test_any_episode_can_be_saved_and_shown(tmp_path_factory, recorded):
     path = tmp_path_factory.mktemp("t") / "sub" / "episodes.jsonl"
     assert read_jsonl(write_jsonl(path, recorded)) == recorded
     assert len(path.read_bytes().splitlines()) == len(recorded)
     assert list(path.parent.iterdir()) == [path]
+    assert to_html(recorded).encode("utf-8")
+    assert all(to_ansi(episode).encode("utf-8") for episode in recorded)
 
 
-class _Texts(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.tags, self.texts = [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def parse(page):
-    parser = _Texts()
+def texts_of(page):
+    texts, parser = [], HTMLParser()
+    parser.handle_data = texts.append
     parser.feed(page)
-    return parser
+    return texts
 
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror="y">&amp;\'</pre></style>{0}'
 
 
 def test_every_recorded_text_is_escaped(played):
-    fields = {
-        field.name: HOSTILE for field in dataclasses.fields(Episode) if isinstance(getattr(played, field.name), str)
-    }
+    fields = {name: HOSTILE for name, value in vars(played).items() if isinstance(value, str)}
     turn = Turn(HOSTILE, HOSTILE, HOSTILE + "a", False, False, 1.0)
     thought = Turn("o", format_reply("a", HOSTILE), "a", True, True, 0.0)
     messages = [{"role": HOSTILE, "content": HOSTILE}]
     episode = dataclasses.replace(played, **fields, turns=(turn, thought), messages=messages)
     page = to_html([episode, episode], title=HOSTILE)
-    assert "<script" not in page
-    assert "<img" not in page
-    assert page.count("</style>") == 1
-    assert parse(page).tags.count("article") == 2
-    assert sum(text.count("alert(") for text in parse(page).texts) > 10
+    counts = [page.count(tag) for tag in ("<script", "<img", "</style>", "<article")]
+    assert counts == [0, 0, 1, 2]
+    assert sum(text.count("alert(") for text in texts_of(page)) > 10
 
 
 def test_a_pair_stands_side_by_side_under_its_goal(played, toy_library):
     env = ActionFormat(SkillInjection(ToyEnv(), toy_library, enabled=False))
     other = record(env, ["wait"], options={"task_id": "toy/open/2"})
     page = to_html([played, other], title="Pair")
-    assert page.count('class="tr-row"') == 1
-    assert page.count('class="tr-goal"') == 1
-    texts = parse(page).texts
-    assert [text for text in texts if text in ("with skill", "without skill")] == ["with skill", "without skill"]
-    assert [text for text in texts if text in ("won", "not won")] == ["won", "not won"]
-    assert "not possible" in texts
-    assert "<b>hm</b> & so" in texts
+    assert page.count('class="tr-row"') == page.count('class="tr-goal"') == 1
+    told = ["with skill", "won", "<b>hm</b> & so", "not possible", "without skill", "not won"]
+    assert [text for text in texts_of(page) if text in told] == told
     assert to_html([[played], [other]]).count('class="tr-row"') == 2
     assert to_fragment([played]).startswith("<section>")
     assert not re.search(r"https?://|<link|<script|src=", page)
@@ -165,14 +146,7 @@ def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
     assert "\x1b[2J" not in to_ansi(wild)
 
 
-@given(st.lists(episodes, max_size=2))
-def test_any_episode_can_be_shown_and_saved(recorded):
-    assert to_html(recorded).encode("utf-8")
-    assert all(to_ansi(episode).encode("utf-8") for episode in recorded)
-
-
 def test_played_episodes_are_trajectories_of_atif(played, toy_library):
-    """What is written passes the format's own models, and nothing of an episode is lost."""
     env = ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library, enabled=False, where="info")))
     for episode in (played, record(env, [format_reply("wait")])):
         found = atif.Trajectory.model_validate_json(json.dumps(to_atif(episode, "careless")))

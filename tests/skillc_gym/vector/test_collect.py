@@ -7,10 +7,10 @@ from skillc_gym.vector import PairedVectorEnv, collect
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, format_reply
 
 
-def make(library, limit=6):
-    return PairedVectorEnv(
-        lambda: TimeLimit(ToyEnv(), limit), 3, 2, library=library, where="info", wrappers=(ActionFormat, ChatPrompt)
-    )
+@pytest.fixture
+def groups(toy_library):
+    wrappers = (ActionFormat, ChatPrompt)
+    return PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 6), 3, 2, library=toy_library, where="info", wrappers=wrappers)
 
 
 def win(info):
@@ -18,44 +18,28 @@ def win(info):
 
 
 def by_condition(observations, infos):
+    assert len(observations) == len(infos)
     return [format_reply(win(info) if info["condition"] else "wait") for info in infos]
 
 
-def test_groups_come_as_they_finish_with_whole_episodes(toy_library):
-    groups = make(toy_library)
-    tasks = ["toy/open/0", "toy/paint/1", "toy/fetch/2"]
-    groups.reset(seed=0, options={"task_ids": tasks, "n_plus": [1, 2, 1]})
-    collected = list(collect(groups, by_condition))
-    assert [group.group_id for group in collected] == [1, 0, 2]
-    quick, mixed = collected[0], collected[1]
-    assert [len(episode) for episode in quick.episodes] == [2, 2]
-    assert [len(episode) for episode in mixed.episodes] == [2, 6]
-    assert [episode.won for episode in mixed.episodes] == [1.0, 0.0]
-    assert (mixed.episodes[0].terminated, mixed.episodes[1].truncated) == (True, True)
-    assert mixed.with_skill == mixed.episodes[:1]
-    assert mixed.without_skill == mixed.episodes[1:]
-    assert {episode.task_id for episode in mixed.episodes} == {"toy/open/0"}
-    assert len({episode.seed for episode in mixed.episodes}) == 1
-    assert mixed.episodes[0].skill_text in mixed.episodes[0].messages[0]["content"]
-    assert mixed.episodes[1].skill_text == ""
-    assert mixed.episodes[0].final_observation == "You won."
+def test_groups_come_as_they_finish_with_whole_episodes(groups):
+    asked = []
+    groups.reset(seed=0, options={"task_ids": ["toy/open/0", "toy/paint/1", "toy/fetch/2"], "n_plus": [1, 2, 1]})
+    quick, mixed, last = collect(groups, lambda *seen: asked.append(len(seen[1])) or by_condition(*seen))
+    assert [group.group_id for group in (quick, mixed, last)] == [1, 0, 2]
+    assert asked == [6, 6, 2, 2, 2, 2], "only those that are active"
+    assert [len(episode) for episode in quick.episodes + mixed.episodes] == [2, 2, 2, 6]
+    won, lost = mixed.episodes
+    assert (won.won, lost.won, won.terminated, lost.truncated) == (True, False, True, True)
+    assert (mixed.with_skill, mixed.without_skill) == ((won,), (lost,))
+    assert (won.task_id, won.seed) == (lost.task_id, lost.seed)
+    assert won.task_id == "toy/open/0"
+    assert won.skill_text in won.messages[0]["content"]
+    assert lost.skill_text == ""
+    assert won.final_observation == "You won."
 
 
-def test_the_policy_is_asked_only_for_active_members(toy_library):
-    groups, asked = make(toy_library), []
-    groups.reset(seed=0, options={"n_plus": [1, 1, 1]})
-
-    def watching(observations, infos):
-        assert len(observations) == len(infos)
-        asked.append(len(infos))
-        return by_condition(observations, infos)
-
-    list(collect(groups, watching))
-    assert asked == [6, 6, 3, 3, 3, 3]
-
-
-def test_it_starts_at_a_reset_and_checks_the_policy(toy_library):
-    groups = make(toy_library)
+def test_it_starts_at_a_reset_and_checks_the_policy(groups):
     with pytest.raises(ConfigError, match="right before it"):
         next(collect(groups, by_condition))
     groups.reset(seed=0)

@@ -9,8 +9,8 @@ from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 
 
-def stack(library, chat_format="default", enabled=True):
-    return ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), library, enabled=enabled, where="info")), chat_format)
+def stack(library, chat_format="default"):
+    return ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), library, where="info")), chat_format)
 
 
 def test_a_conversation_grows_by_reply_and_answer(toy_library):
@@ -19,11 +19,11 @@ def test_a_conversation_grows_by_reply_and_answer(toy_library):
     assert [m["role"] for m in info["messages"]] == ["system", "user"]
     assert info["new_messages"] == info["messages"]
     assert observation == info["messages"][-1]["content"]
-    start = info["messages"]
-    observation, *_, info = env.step("I say: <action>take key</action>")
+    start, reply = info["messages"], "I say: <action>take key</action>"
+    observation, *_, info = env.step(reply)
     assert info["messages"] == [
         *start,
-        {"role": "assistant", "content": "I say: <action>take key</action>"},
+        {"role": "assistant", "content": reply},
         {"role": "user", "content": "You take the key.\n\nPossible commands: open it, wait"},
     ]
     assert info["new_messages"] == info["messages"][-1:]
@@ -35,31 +35,12 @@ def test_a_conversation_grows_by_reply_and_answer(toy_library):
 
 def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
     env = stack(toy_library)
-    chat_format = env.chat_format
     with_skill = env.reset(seed=0, options={"task_id": "toy/open/1"})[1]
     without = env.reset(seed=0, options={"task_id": "toy/open/1", "skill": False})[1]
-    assert with_skill["messages"][0]["content"] == (
-        f"{chat_format.role}\n\nRead the room.\n\nTake the key, then open it.\n\n{chat_format.reply}"
-    )
-    assert without["messages"][0]["content"] == f"{chat_format.role}\n\n{chat_format.reply}"
+    role, skill, reply = env.chat_format.role, "Read the room.\n\nTake the key, then open it.", env.chat_format.reply
+    assert with_skill["messages"][0]["content"] == f"{role}\n\n{skill}\n\n{reply}"
+    assert without["messages"][0]["content"] == f"{role}\n\n{reply}"
     assert with_skill["messages"][1:] == without["messages"][1:]
-
-
-def test_off_equals_a_stack_without_injection(toy_library):
-    off, bare = stack(toy_library, enabled=False), ChatPrompt(ActionFormat(ToyEnv()))
-    assert off.reset(seed=1)[1]["messages"] == bare.reset(seed=1)[1]["messages"]
-    for command in ("wait", "take key"):
-        assert off.step(command)[-1]["messages"] == bare.step(command)[-1]["messages"]
-
-
-def test_compact_has_no_boilerplate(toy_library):
-    env = stack(toy_library, ChatFormat.compact())
-    info = env.reset(seed=0, options={"skill": False})[1]
-    assert info["messages"] == [
-        {"role": "system", "content": "household agent"},
-        {"role": "user", "content": info["observation"]},
-    ]
-    assert env.step(format_reply("wait"))[0].startswith("You wait for")
 
 
 def test_a_window_shows_the_last_steps_only(toy_library):
@@ -84,13 +65,10 @@ def test_gymnasium_accepts_it(toy_library, form):
     check_env(stack(toy_library, ChatFormat.default().with_form(form)), skip_render_check=True)
 
 
-def test_injection_into_observations_would_show_skills_twice(toy_library):
-    with pytest.raises(ConfigError, match="where='info'"):
-        ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library)))
-
-
-def test_arguments_are_recorded_as_json(toy_library):
+def test_arguments_are_recorded_as_json_and_checked(toy_library):
     saved = stack(toy_library, ChatFormat(role="robot"))._saved_kwargs
     assert ChatFormat.from_dict(json.loads(json.dumps(saved))["chat_format"]) == ChatFormat(role="robot")
+    with pytest.raises(ConfigError, match="where='info'"):
+        ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library)))
     with pytest.raises(UnknownNameError, match="Did you mean 'compact'"):
         stack(toy_library, "compakt")

@@ -22,13 +22,10 @@ def play(env, options=None, seed=3):
 def test_the_skill_stands_in_front_of_every_observation(toy, toy_library):
     bare = play(ToyEnv(), {"task_id": "toy/open/0"})
     shown = play(SkillInjection(toy, toy_library), {"task_id": "toy/open/0"})
-    text = load_library(toy_library).for_task("open").text
-    assert [step[0] for step in shown] == [f"{text}\n\n{step[0]}" for step in bare]
-    for _, *_, info in shown:
-        assert info["condition"] == 1
-        assert info["skill"] == "general+open"
-        assert info["skill_text"] == text
-        assert info["skill_sha256"] == load_library(toy_library).for_task("open").sha256
+    skill = load_library(toy_library).for_task("open")
+    told = {"condition": 1, "skill": "general+open", "skill_text": skill.text, "skill_sha256": skill.sha256}
+    assert [step[0] for step in shown] == [f"{skill.text}\n\n{step[0]}" for step in bare]
+    assert all(step[-1].items() >= told.items() for step in shown)
 
 
 @pytest.mark.parametrize("where", ["observation", "info"])
@@ -50,8 +47,6 @@ def test_a_grade_says_how_much_is_shown(toy, toy_library):
     whole = env.reset(seed=0, options={"task_id": "toy/open/0", "skill_grade": "full"})[1]
     assert (whole["skill_grade"], whole["skill_text"]) == ("full", library.for_task("open").text)
     assert env.reset(seed=0, options={"skill": False})[1]["skill_grade"] == "none"
-    with pytest.raises(UnknownNameError, match="minimal"):
-        env.reset(options={"skill_grade": "minimum"})
 
 
 def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library):
@@ -61,19 +56,9 @@ def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library)
     assert options == {"skill": False}
     assert env.reset(seed=0)[1]["condition"] == 1
     env.enabled = False
-    assert env.enabled is False
     assert env.step("wait")[-1]["condition"] == 1
     assert env.reset(seed=0)[1]["condition"] == 0
     assert env.reset(seed=0, options={"skill": True})[1]["condition"] == 1
-
-
-@pytest.mark.parametrize("value", ["yes", None, 2, 0.5])
-def test_the_switch_takes_only_truth_values(toy, toy_library, value):
-    env = SkillInjection(toy, toy_library)
-    with pytest.raises(ConfigError, match="true or false"):
-        env.enabled = value
-    with pytest.raises(ConfigError, match="true or false"):
-        env.reset(options={"skill": value})
 
 
 def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_library):
@@ -84,35 +69,37 @@ def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_librar
         assert on.reset(options={"task_id": f"toy/{kind}/0"})[0] in on.observation_space
 
 
-def test_a_type_without_a_skill_is_an_error_at_reset_only_when_on(toy, tmp_path):
-    env = SkillInjection(toy, write_skills(tmp_path, types=("open",)))
-    with pytest.raises(SkillFileError, match="no skill for task type 'fetch'"):
-        env.reset(options={"task_id": "toy/fetch/0"})
-    assert env.reset(options={"task_id": "toy/fetch/0", "skill": False})[1]["condition"] == 0
-
-
 def test_after_a_reset_that_was_refused_no_step_has_the_skill_of_before(toy, tmp_path):
     env = SkillInjection(toy, write_skills(tmp_path, types=("open",)))
     env.reset(seed=0, options={"task_id": "toy/open/0"})
     with pytest.raises(UnknownNameError, match="grade"):
         env.reset(options={"task_id": "toy/open/1", "skill_grade": "some"})
     assert env.step("wait")[-1]["task_id"] == "toy/open/0", "nothing has begun"
-    with pytest.raises(SkillFileError):
+    with pytest.raises(SkillFileError, match="no skill for task type 'fetch'"):
         env.reset(options={"task_id": "toy/fetch/0"})
     with pytest.raises(ResetNeeded):
         env.step("wait")
-    assert env.reset(options={"task_id": "toy/open/1"})[1]["condition"] == 1
+    assert env.reset(options={"task_id": "toy/fetch/0", "skill": False})[1]["condition"] == 0, "none is needed"
 
 
-def test_misuse_is_named(toy, toy_library):
-    with pytest.raises(ConfigError, match="already has a SkillInjection"):
-        SkillInjection(SkillInjection(toy, toy_library), toy_library)
-    with pytest.raises(UnknownNameError, match="place for skills"):
-        SkillInjection(toy, toy_library, where="prompt")
-    with pytest.raises(ConfigError, match="text environment"):
-        SkillInjection(gymnasium.make("CartPole-v1"), toy_library)
-    with pytest.raises(SkillFileError, match="No skill library"):
-        SkillInjection(toy, "nowhere")
+@pytest.mark.parametrize(
+    ("misuse", "error", "said"),
+    [
+        (SkillInjection, ConfigError, "already has a SkillInjection"),
+        (lambda env, library: SkillInjection(ToyEnv(), library, where="prompt"), UnknownNameError, "place for skills"),
+        (lambda env, library: SkillInjection(gymnasium.make("CartPole-v1"), library), ConfigError, "text environment"),
+        (lambda env, library: SkillInjection(ToyEnv(), "nowhere"), SkillFileError, "No skill library"),
+        (lambda env, library: setattr(env, "enabled", 2), ConfigError, "true or false"),
+        (lambda env, library: env.reset(options={"skill": None}), ConfigError, "true or false"),
+        (lambda env, library: env.reset(options={"skill": "yes"}), ConfigError, "true or false"),
+        (lambda env, library: env.reset(options={"skill_text": "words"}), ConfigError, "SkillText"),
+        (lambda env, library: env.reset(options={"skill_text": a_text("x" * 10_000)}), ConfigError, "where='info'"),
+        (lambda env, library: env.reset(options={"skill_grade": "minimum"}), UnknownNameError, "minimal"),
+    ],
+)
+def test_misuse_is_named(toy, toy_library, misuse, error, said):
+    with pytest.raises(error, match=said):
+        misuse(SkillInjection(toy, toy_library), toy_library)
 
 
 def a_text(words="Look twice."):
@@ -130,10 +117,6 @@ def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
         assert info["skill_text"] == load_library(toy_library).for_task(info["task_type"]).text
     _, info = env.reset(seed=0, options={"skill_text": lambda info: a_text(f"Mind {info['task_id']}.")})
     assert info["skill_text"] == f"Mind {info['task_id']}."
-    with pytest.raises(ConfigError, match="SkillText"):
-        env.reset(seed=0, options={"skill_text": "words"})
-    with pytest.raises(ConfigError, match="where='info'"):
-        SkillInjection(ToyEnv(), toy_library).reset(seed=0, options={"skill_text": a_text("x" * 10_000)})
 
 
 def test_it_is_rebuilt_from_its_json(toy_id, toy_library):

@@ -21,83 +21,84 @@ def pick_env(**options: object) -> gymnasium.Env:
     return gymnasium.make("skillc/ALFWorld-v0", **{**PICK, **options})
 
 
-class TestDiscreteCommands:
-    def test_the_mask_is_the_admissible_commands(self):
-        env = DiscreteCommands(pick_env())
-        _, info = env.reset(seed=0)
-        for _ in range(20):
-            offered = {env.commands[index] for index in np.flatnonzero(info["action_mask"])}
-            assert offered == set(info["admissible_commands"])
-            assert env.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
-            action = env.action_space.sample(mask=info["action_mask"])
-            *_, info = env.step(action)
-            assert info["action_valid"]
-
-    def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(self):
-        env = DiscreteCommands(pick_env())
-        _, info = env.reset(seed=0)
-        masked = int(np.flatnonzero(info["action_mask"] == 0)[0])
-        observation, *_, info = env.step(masked)
-        assert observation == "Nothing happens."
-        assert info["action_valid"] is False
-        for action in (len(env.commands), -1, 1.9, "3"):
-            with pytest.raises(ConfigError, match=r"Actions are 0\.\."):
-                env.step(action)
-
-    def test_coins_list_their_commands_and_other_environments_are_told_to(self):
-        env = DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0"))
-        info = env.reset(seed=0)[1]
-        assert info["action_mask"].sum() == len(info["admissible_commands"])
-        with pytest.raises(ConfigError, match=r"commands=\["):
-            DiscreteCommands(ToyEnv())
-
-    def test_an_episode_may_end_without_commands(self):
-        class Finite(ToyEnv):
-            def _commands(self):
-                return [] if self._now["won"] else super()._commands()
-
-        env = DiscreteCommands(Finite(), commands=["take key", "open it"])
-        env.reset(options={"task_id": "toy/open/0"})
-        env.step(0)
-        *_, terminated, _, info = env.step(1)
-        assert (terminated, info["action_mask"].tolist(), info["executed_action"]) == (True, [0, 0], "open it")
-
-    def test_its_episodes_can_be_written_and_read(self, tmp_path):
-        env = DiscreteCommands(pick_env())
-        recorder = EpisodeRecorder(*env.reset(seed=0))
-        action = np.int64(env.commands.index("look"))
-        recorder.add(action, env.step(action))
-        (turn,) = recorder.episode().turns
-        assert (turn.reply, turn.action) == (str(action), "look")
-        assert read_jsonl(write_jsonl(tmp_path / "episodes.jsonl", [recorder.episode()])) == [recorder.episode()]
-
-    def test_gymnasium_accepts_it(self):
-        check_env(DiscreteCommands(pick_env()), skip_render_check=True)
+@pytest.fixture
+def numbered():
+    return DiscreteCommands(pick_env())
 
 
-class TestTextHistory:
-    def test_it_shows_the_task_and_the_last_exchanges(self):
-        env = TextHistory(pick_env(), length=2)
-        first, _ = env.reset(seed=0)
-        said = [env.step(command)[0] for command in ("look", "inventory", "help")]
-        assert said[0] == f"{first}\n> look\n{plain_answer('look')}"
-        assert said[2].startswith(first + "\n")
-        assert "> inventory" in said[2]
-        assert "> help" in said[2]
-        assert "> look" not in said[2].removeprefix(first)
-        assert said[2] in env.observation_space
+def test_the_mask_is_the_admissible_commands(numbered):
+    _, info = numbered.reset(seed=0)
+    for _ in range(20):
+        offered = {numbered.commands[index] for index in np.flatnonzero(info["action_mask"])}
+        assert offered == set(info["admissible_commands"])
+        assert numbered.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
+        *_, info = numbered.step(numbered.action_space.sample(mask=info["action_mask"]))
+        assert info["action_valid"]
 
-    def test_it_names_numbered_commands(self):
-        env = TextHistory(DiscreteCommands(pick_env()))
-        env.reset(seed=0)
-        assert "> look\n" in env.step(env.get_wrapper_attr("commands").index("look"))[0]
+
+def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(numbered):
+    _, info = numbered.reset(seed=0)
+    observation, *_, info = numbered.step(int(np.flatnonzero(info["action_mask"] == 0)[0]))
+    assert (observation, info["action_valid"]) == ("Nothing happens.", False)
+    for action in (len(numbered.commands), -1, 1.9, "3"):
+        with pytest.raises(ConfigError, match=r"Actions are 0\.\."):
+            numbered.step(action)
+
+
+def test_coins_list_their_commands():
+    info = DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0")).reset(seed=0)[1]
+    assert info["action_mask"].sum() == len(info["admissible_commands"])
+
+
+def test_an_episode_may_end_without_commands():
+    class Finite(ToyEnv):
+        def _commands(self):
+            return [] if self._now["won"] else super()._commands()
+
+    env = DiscreteCommands(Finite(), commands=["take key", "open it"])
+    env.reset(options={"task_id": "toy/open/0"})
+    env.step(0)
+    *_, terminated, _, info = env.step(1)
+    assert (terminated, info["action_mask"].tolist(), info["executed_action"]) == (True, [0, 0], "open it")
+
+
+def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
+    recorder = EpisodeRecorder(*numbered.reset(seed=0))
+    action = np.int64(numbered.commands.index("look"))
+    recorder.add(action, numbered.step(action))
+    (turn,) = recorder.episode().turns
+    assert (turn.reply, turn.action) == (str(action), "look")
+    assert read_jsonl(write_jsonl(tmp_path / "episodes.jsonl", [recorder.episode()])) == [recorder.episode()]
+
+
+def test_gymnasium_accepts_numbered_commands(numbered):
+    check_env(numbered, skip_render_check=True)
+
+
+def test_a_history_shows_the_task_and_the_last_exchanges():
+    env, plain = TextHistory(pick_env(), length=2), pick_env()
+    first, _ = env.reset(seed=0)
+    plain.reset(seed=0)
+    commands = ("look", "inventory", "help")
+    said, heard = [[one.step(command)[0] for command in commands] for one in (env, plain)]
+    assert said[0] == f"{first}\n> look\n{heard[0]}"
+    assert said[2] == f"{first}\n{heard[0]}\n> inventory\n{heard[1]}\n> help\n{heard[2]}"
+    assert said[2] in env.observation_space
+
+
+def test_a_history_names_numbered_commands(numbered):
+    env = TextHistory(numbered)
+    env.reset(seed=0)
+    assert "> look\n" in env.step(numbered.commands.index("look"))[0]
 
 
 @pytest.mark.parametrize(
     ("wrap", "said"),
     [
+        (lambda: DiscreteCommands(ToyEnv()), r"commands=\["),
         (lambda: TextHistory(pick_env(), length=0), "at least 1"),
         (lambda: PlanShaping(pick_env(), gamma=1.5), "gamma"),
+        (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
     ],
@@ -107,31 +108,22 @@ def test_what_cannot_work_is_refused(wrap, said):
         wrap()
 
 
-def plain_answer(command: str) -> str:
-    env = pick_env()
-    env.reset(seed=0)
-    return str(env.step(command)[0])
+def test_the_sum_of_shaping_is_the_first_potential():
+    env = PlanShaping(pick_env(), scale=0.1)
+    env.reset(seed=4)
+    plan = shortest_plan(env)
+    added = []
+    for command in ("look", "inventory", *plan):
+        _, reward, terminated, _, info = env.step(command)
+        assert reward - info["shaping"] == pytest.approx(float(terminated))
+        added.append(info["shaping"])
+    assert info["won"] == 1.0
+    assert sum(added) == pytest.approx(0.1 * len(plan))
+    assert added[:2] == [0.0, 0.0]
 
 
-class TestPlanShaping:
-    def test_the_sum_is_the_first_potential(self):
-        env = PlanShaping(pick_env(), scale=0.1)
-        env.reset(seed=4)
-        plan = shortest_plan(env)
-        added = []
-        for command in ("look", "inventory", *plan):
-            _, reward, terminated, _, info = env.step(command)
-            assert reward - info["shaping"] == pytest.approx(float(terminated))
-            added.append(info["shaping"])
-        assert info["won"] == 1.0
-        assert sum(added) == pytest.approx(0.1 * len(plan))
-        assert added[:2] == [0.0, 0.0]
-
-    def test_the_planner_is_that_of_the_environments_description(self):
-        bare = PlanShaping(ALFWorldEnv(**PICK))
-        assert bare.reset(seed=0)[1]["shaping"] == 0.0
-        with pytest.raises(ConfigError, match="names a planner"):
-            PlanShaping(gymnasium.make("CartPole-v1"))
+def test_the_planner_is_that_of_the_environments_description():
+    assert PlanShaping(ALFWorldEnv(**PICK)).reset(seed=0)[1]["shaping"] == 0.0
 
 
 def test_type_statistics_count_finished_episodes_by_type_and_condition():
@@ -142,11 +134,8 @@ def test_type_statistics_count_finished_episodes_by_type_and_condition():
             env.step(command)
     env.reset(seed=9)
     env.step("look")
-    found = env.by_type()
-    assert set(found) == {("pick_and_place_simple", 0), ("pick_and_place_simple", 1)}
-    assert found["pick_and_place_simple", 0]["success"] == 1.0
-    assert found["pick_and_place_simple", 0]["episodes"] == 2
-    assert found["pick_and_place_simple", 1]["success"] == 1.0
+    found = {kind: (told["episodes"], told["success"]) for kind, told in env.by_type().items()}
+    assert found == {("pick_and_place_simple", 0): (2, 1.0), ("pick_and_place_simple", 1): (1, 1.0)}
 
 
 @pytest.mark.parametrize(

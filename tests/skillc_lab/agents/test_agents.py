@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,62 @@ import pytest
 from skill_library import SkillText
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, ServerError, UnknownNameError
-from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.shown import ShowNotes
-from tests.skillc_lab.agents.policies import HOUSE, SHOP, Messages, engine, house, shop
+from tests.skillc_gym.adapters.scripted import GENERATOR, expert_command
 from tests.trainers.toys import SECRET, TOY_ID, ScriptedEngine, toy_config
-from trainers.engines.text import FunctionEngine
+from trainers.config import TrainConfig
+from trainers.engines.text import FunctionEngine, TextReply
 from trainers.evaluation import PairedReport
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.models import load_tokenizer
 
 SKILL, PLAN = "Skill:", "Plans from earlier tries"
+PLAYED = {"model": "scripted", "data": "generated"}
+HOUSE = TrainConfig(
+    **PLAYED, split="valid_unseen", task_types=("pick",), env_options={"generator": GENERATOR}, max_episode_steps=20
+)
+GOODS = {"generator": {"seed": 0, "size": 1000}}
+SHOP = TrainConfig(**PLAYED, env="webshop", split="test", env_options=GOODS, max_episode_steps=4)
 
 
-def play(name: str, player: Any, config: Any = HOUSE, per_type: int = 2, **options: Any) -> PolicyReport:
+def house(*helps: str):
+    """Plays as an expert where the system message holds one of these, and looks for ever otherwise."""
+
+    def reply(messages) -> str:
+        if not any(text in messages[0]["content"] for text in helps):
+            return format_reply("look")
+        return format_reply(expert_command([{"role": "system", "content": "Skill:"}, *messages[1:]]))
+
+    return reply
+
+
+def shop(messages) -> str:
+    """Searches for the instruction, opens the first product and buys it."""
+    actions = re.split(r"(?<=\]), ", messages[-1]["content"].rpartition("Possible actions: ")[2])
+    if "click[buy now]" in actions:
+        return format_reply("click[buy now]")
+    codes = [action for action in actions if re.fullmatch(r"click\[b[0-9a-z]{9}\]", action)]
+    words = messages[1]["content"].partition("Instruction:")[2].split("\n")[0]
+    return format_reply(codes[0] if codes else f"search[{' '.join(re.findall('[a-z]+', words)[:6])}]")
+
+
+def engine(play, write=None, **asked: list[Any]) -> Any:
+    """Plays by one function and writes by another; lists ``questions`` and ``chats`` take down what was asked."""
+
+    async def ask(request) -> TextReply:
+        if request.messages[0]["content"].startswith("You help an agent"):
+            question = request.messages[1]["content"]
+            asked.get("questions", []).append(question)
+            return TextReply(write(question), 7, 3)
+        asked.get("chats", []).append(request.messages)
+        return TextReply(play(request.messages), 5, 2)
+
+    return FunctionEngine(ask)
+
+
+def play(name: str, player: Any, config: Any = HOUSE, per_type: int | None = 2, **options: Any) -> PolicyReport:
     return evaluate_policy(config, per_type=per_type, engine=player, agent=get_agent(name, **options))
 
 
@@ -34,20 +77,24 @@ def shown(report: PolicyReport, condition: int) -> list[str]:
     return [episode.skill_text for episode in report.paired.episodes if episode.condition == condition]
 
 
-def training_tasks(record: dict[str, Any]) -> list[str]:
-    return [task for tasks in record["figures"]["examples"].values() for task in tasks]
+def rates(report: PolicyReport) -> tuple[float | None, float | None]:
+    return report.paired.overall.sr_with, report.paired.overall.sr_without
 
 
-def test_zero_shot_shows_the_skill_alone_or_nothing() -> None:
+def training_tasks(report: PolicyReport) -> list[str]:
+    return [task for tasks in report.agent["figures"]["examples"].values() for task in tasks]
+
+
+def test_zero_shot_shows_the_skill_alone_or_nothing():
     report = play("zero-shot", engine(house(SKILL)))
     assert report.agent["name"] == report.paired.agent == "zero-shot"
     assert shown(report, 0) == ["", ""]
-    assert (report.paired.overall.sr_with, report.paired.overall.sr_without, report.trials) == (1.0, 0.0, None)
+    assert (rates(report), report.trials) == ((1.0, 0.0), None)
 
 
-def test_react_shows_an_experts_training_episodes_in_both_conditions() -> None:
+def test_react_shows_an_experts_training_episodes_in_both_conditions():
     report = play("react", engine(house("Example 1")), examples=1)
-    assert (report.paired.overall.sr_with, report.paired.overall.sr_without) == (1.0, 1.0)
+    assert rates(report) == (1.0, 1.0)
     with_, without = shown(report, 1)[0], shown(report, 0)[0]
     assert with_.startswith("General skill:")
     assert with_.endswith(without)
@@ -55,13 +102,7 @@ def test_react_shows_an_experts_training_episodes_in_both_conditions() -> None:
     assert without.count("<think>") == without.count("</action>") > 2
     assert [episode.skill for episode in report.paired.episodes] == ["general+pick+react", "react"] * 2
     assert without in report.paired.episodes[1].messages[0]["content"]
-    assert all(task.startswith("train/") for task in training_tasks(dict(report.agent)))
-
-
-def test_react_needs_somebody_to_learn_from() -> None:
-    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={})
-    with pytest.raises(ConfigError, match=f"{TOY_ID} comes without one"):
-        play("react", engine(shop), toy, 1)
+    assert all(task.startswith("train/") for task in training_tasks(report))
 
 
 def write_plan(question: str) -> str:
@@ -71,15 +112,13 @@ def write_plan(question: str) -> str:
 def test_reflexion_counts_its_trials_and_leaves_the_single_try_alone(tmp_path: Path) -> None:
     questions: list[str] = []
     report = play("reflexion", engine(house(SKILL, PLAN), write_plan, questions=questions), trials=3)
-    assert report.trials is not None
     assert report.trials.success(True) == [1.0, 1.0, 1.0]
     assert report.trials.success(False) == [0.0, 1.0, 1.0]
     assert [len(episodes) for episodes in report.trials.later] == [2, 0]
     assert all("Search everywhere." in episode.skill_text for episode in report.trials.later[0])
     assert {episode.skill for episode in report.trials.later[0]} == {"reflection-1"}
-    assert (report.paired.overall.sr_with, report.paired.overall.sr_without) == (1.0, 0.0)
+    assert rates(report) == (1.0, 0.0)
     assert len(questions) == 2
-    assert report.usage is not None
     assert (report.usage["writer"]["requests"], report.usage["writer"]["prompt_tokens"]) == (2, 14)
     report.save_all(tmp_path)
     written = json.loads((tmp_path / "trials.json").read_text())
@@ -90,7 +129,7 @@ def test_reflexion_counts_its_trials_and_leaves_the_single_try_alone(tmp_path: P
     assert json.loads((tmp_path / "agent.json").read_text())["figures"]["plans"] == 2
 
 
-def test_without_plans_further_trials_are_repetitions_from_other_draws() -> None:
+def test_without_plans_further_trials_are_repetitions_from_other_draws():
     seeds: list[int] = []
 
     async def ask(request: Any) -> str:
@@ -99,7 +138,6 @@ def test_without_plans_further_trials_are_repetitions_from_other_draws() -> None
 
     config = HOUSE.with_(max_episode_steps=3)
     report = play("reflexion", FunctionEngine(ask), config, 1, trials=2, reflect=False, writer="policy")
-    assert report.trials is not None
     assert report.trials.success(False) == [0.0, 0.0]
     first, second = report.paired.episodes[1], report.trials.later[0][1]
     assert (first.condition, second.condition, first.task_id) == (0, 0, second.task_id)
@@ -115,7 +153,7 @@ def write_rules(question: str) -> str:
     return "AGREE 1: Search all places.\nREMOVE 2: Look at the walls."
 
 
-def test_expel_learns_rules_from_pairs_and_successes_and_shows_the_nearest() -> None:
+def test_expel_learns_rules_from_pairs_and_successes_and_shows_the_nearest():
     questions: list[str] = []
     policy = engine(house(PLAN, "Rules from earlier tasks:"), write_rules, questions=questions)
     report = play("expel", policy, tasks_per_type=2, retries=1, examples=1)
@@ -127,37 +165,33 @@ def test_expel_learns_rules_from_pairs_and_successes_and_shows_the_nearest() -> 
     assert "1. Search all places." in text
     assert "Example 1" in text
     assert "Example 2" not in text
-    assert (report.paired.overall.sr_with, report.paired.overall.sr_without, report.trials) == (1.0, 1.0, None)
+    assert (rates(report), report.trials) == ((1.0, 1.0), None)
     sources = [episode["task_id"] for episode in report.agent["knows"]["successes"]]
     assert all(task.startswith("train/") for task in sources)
 
 
-def test_mem0_adds_updates_deletes_and_lets_be() -> None:
-    replies = iter(
-        [
-            '{"facts": ["Mugs are on shelves.", "Desks have drawers."]}',
-            '{"operation": "NOOP", "number": 0, "text": ""}',
-            '{"facts": ["Mugs are on desks."]}',
-            '{"operation": "UPDATE", "number": 1, "text": "Mugs are on shelves and desks."}',
-            '{"facts": ["Drawers are locked."]}',
-            '{"operation": "ADD", "number": 0, "text": ""}',
-            '{"facts": ["Drawers are open."]}',
-            '{"operation": "DELETE", "number": 1, "text": ""}',
-        ]
-    )
-    policy = engine(house(SKILL, "Facts from"), lambda question: next(replies))
+def test_mem0_adds_updates_deletes_and_lets_be():
+    def facts(*found: str) -> str:
+        return json.dumps({"facts": found})
+
+    def change(operation: str, number: int, text: str = "") -> str:
+        return json.dumps({"operation": operation, "number": number, "text": text})
+
+    replies = [facts("Mugs are on shelves.", "Desks have drawers."), change("NOOP", 0), facts("Mugs are on desks.")]
+    replies += [change("UPDATE", 1, "Mugs are on shelves and desks."), facts("Drawers are locked."), change("ADD", 0)]
+    replies += [facts("Drawers are open."), change("DELETE", 1)]
+    policy = engine(house(SKILL, "Facts from"), lambda question: replies.pop(0))
     report = play("mem0", policy, tasks_per_type=4)
     assert report.agent["figures"]["operations"] == {"ADD": 2, "UPDATE": 1, "DELETE": 1, "NOOP": 1}
     assert [entry["text"] for entry in report.agent["knows"]["entries"]] == ["Mugs are on shelves and desks."]
     assert shown(report, 0)[0] == "Facts from earlier tasks:\n- Mugs are on shelves and desks."
     assert [episode.skill for episode in report.paired.episodes] == ["general+pick+s00001", "s00001"] * 2
-    assert report.usage is not None
     assert (report.usage["preparing"]["episodes"], report.usage["all"]["episodes"]) == (4, 4)
 
 
 @pytest.mark.parametrize("name", AGENTS.names())
-def test_every_agent_runs_by_rule_in_the_shop(name: str) -> None:
-    chats: list[Messages] = []
+def test_every_agent_runs_by_rule_in_the_shop(name):
+    chats: list[Any] = []
     writes = {} if name in ("zero-shot", "react") else {"writer": "steps"}
     report = play(name, engine(shop, chats=chats), SHOP, **writes)
     assert len(report.paired.outcomes) == 2
@@ -170,7 +204,7 @@ def test_every_agent_runs_by_rule_in_the_shop(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["react", "expel", "mem0"])
-def test_the_seed_decides_what_is_learned(name: str) -> None:
+def test_the_seed_decides_what_is_learned(name):
     writes = {} if name == "react" else {"writer": "steps", "tasks_per_type": 1}
     policy = engine(house(SKILL, PLAN))
     first, again = (play(name, policy, per_type=1, **writes) for _ in range(2))
@@ -202,58 +236,62 @@ def test_an_agent_of_an_engine_of_tokens_plays_as_one_of_words(toy_folder: Path)
     assert in_tokens.usage is None
 
 
-def test_what_is_evaluated_teaches_nothing() -> None:
+def test_what_is_evaluated_teaches_nothing_and_somebody_must_teach():
     config = HOUSE.with_(split="train")
     report = play("react", engine(house(SKILL)), config, 2, examples=1)
-    assert not set(training_tasks(dict(report.agent))) & set(report.paired.tasks)
+    assert not set(training_tasks(report)) & set(report.paired.tasks)
     with pytest.raises(ConfigError, match="evaluate another split"):
-        evaluate_policy(config, engine=engine(house(SKILL)), agent=get_agent("react"))
+        play("react", engine(house(SKILL)), config, None)
+    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={})
+    with pytest.raises(ConfigError, match=f"{TOY_ID} comes without one"):
+        play("react", engine(shop), toy, 1)
 
 
-def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    asked = 0
+def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path):
+    asked: list[Any] = []
+    inner = engine(house(PLAN, "Rules from earlier tasks:"), write_rules)
 
-    def counted(fails_after: int) -> Any:
-        inner = engine(house(PLAN, "Rules from earlier tasks:"), write_rules)
-
+    def evaluate(fails_after: int, folder: Path) -> PolicyReport:
         async def ask(request: Any) -> Any:
-            nonlocal asked
-            asked += 1
-            if asked > fails_after:
+            asked.append(request)
+            if len(asked) > fails_after:
                 raise ServerError("gone")
             return await inner.reply(request)
 
-        return FunctionEngine(ask)
-
-    def evaluate(fails_after: int, folder: Path) -> PolicyReport:
-        nonlocal asked
-        asked = 0
+        asked.clear()
         folder.mkdir(exist_ok=True)
-        agent = get_agent("expel", tasks_per_type=1, retries=1)
-        config = HOUSE.with_(max_parallel=1)
-        return evaluate_policy(config, per_type=1, engine=counted(fails_after), agent=agent, folder=folder)
+        config, agent = HOUSE.with_(max_parallel=1), get_agent("expel", tasks_per_type=1, retries=1)
+        return evaluate_policy(config, per_type=1, engine=FunctionEngine(ask), agent=agent, folder=folder)
 
     whole = evaluate(10**6, tmp_path / "whole")
-    in_all = asked
+    in_all = len(asked)
     for fails_after in (in_all // 2, in_all // 3):
         with pytest.raises(ServerError, match="gone"):
             evaluate(fails_after, tmp_path / "parts")
     assert evaluate(10**6, tmp_path / "parts").paired.episodes == whole.paired.episodes
-    assert asked < in_all
+    assert len(asked) < in_all
     again = evaluate(0, tmp_path / "parts")
-    assert (again.agent, again.usage, asked) == (whole.agent, whole.usage, 0)
+    assert (again.agent, again.usage, asked) == (whole.agent, whole.usage, [])
 
 
-def test_names_options_and_attempts_are_checked() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'reflexion'"):
-        get_agent("reflection")
-    with pytest.raises(UnknownNameError, match="trials"):
-        get_agent("reflexion", trial=3)
-    with pytest.raises(UnknownNameError, match="steps"):
-        get_agent("expel", writer="step")
-    for name, option in (("react", "examples"), ("reflexion", "trials"), ("expel", "capacity"), ("mem0", "shown")):
-        with pytest.raises(ConfigError, match=f"{option} must be at least 1"):
-            get_agent(name, **{option: 0})
+@pytest.mark.parametrize(
+    ("asked", "error", "says"),
+    [
+        ({"name": "reflection"}, UnknownNameError, "Did you mean 'reflexion'"),
+        ({"name": "reflexion", "trial": 3}, UnknownNameError, "trials"),
+        ({"name": "expel", "writer": "step"}, UnknownNameError, "steps"),
+        ({"name": "react", "examples": 0}, ConfigError, "examples must be at least 1"),
+        ({"name": "reflexion", "trials": 0}, ConfigError, "trials must be at least 1"),
+        ({"name": "expel", "capacity": 0}, ConfigError, "capacity must be at least 1"),
+        ({"name": "mem0", "shown": 0}, ConfigError, "shown must be at least 1"),
+    ],
+)
+def test_names_and_options_are_checked(asked, error, says):
+    with pytest.raises(error, match=says):
+        get_agent(**asked)
+
+
+def test_an_agent_that_tries_again_wants_single_attempts():
     with pytest.raises(ConfigError, match="leave attempts at 1"):
         evaluate_policy(HOUSE, engine=engine(shop), agent=get_agent("reflexion"), attempts=2)
 
@@ -282,14 +320,10 @@ def test_the_note_is_in_the_prompt_and_in_the_record(skill: bool, form: str) -> 
         info = env.step("look")[-1]
 
 
-def test_without_a_note_nothing_changes() -> None:
+def test_without_a_note_nothing_changes_and_every_episode_is_asked_for_anew_by_its_condition():
     bare = ChatPrompt(ActionFormat(SkillInjection(gymnasium.make("skillc/ALFWorld-v0", **GAMES), where="info")))
-    for skill in (True, False):
+    asked = noted(lambda info: SkillText("on", "Sure.") if info["condition"] else None)
+    for skill, name in ((True, "general+pick+on"), (False, "")):
         options = {"skill": skill}
         assert noted(lambda info: None).reset(seed=0, options=options) == bare.reset(seed=0, options=options)
-
-
-def test_every_episode_is_asked_for_anew_by_its_condition() -> None:
-    env = noted(lambda info: SkillText("on", "Sure.") if info["condition"] else None)
-    assert env.reset(seed=0, options={"skill": True})[1]["skill"] == "general+pick+on"
-    assert env.reset(seed=0, options={"skill": False})[1]["skill"] == ""
+        assert asked.reset(seed=0, options=options)[1]["skill"] == name

@@ -1,9 +1,13 @@
-"""One grammar: dashed options, pairs and flags mean the same; whatever is wrong is named."""
+"""One grammar of options, and how a command ends: its exit status, and one line that says what was wrong."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,7 +18,8 @@ import tyro
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingDataError, StorageError, UnknownNameError
+from skillc_lab.cli.command import Command, run_command
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
 from skillc_lab.commands.compare import StudyOptions
@@ -65,12 +70,12 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("pair", "dashed", "name", "value"), PAIRS)
-def test_pairs_and_dashes_mean_the_same(pair: str, dashed: str, name: str, value: Any) -> None:
+def test_pairs_and_dashes_mean_the_same(pair, dashed, name, value):
     words = dashed.split(" ") if "{" not in dashed else [dashed]
     assert getattr(config([pair]), name) == getattr(config(words), name) == value
 
 
-def test_an_option_has_two_names_while_it_is_renamed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_has_two_names_while_it_is_renamed(capsys):
     _note_new_name.cache_clear()
     words = ["method=grpo", "method.omega=0.2", "--kl-coef", "0.5"]
     assert config(words) == config(["preset=grpo", "preset.omega=0.2", "--beta", "0.5"])
@@ -79,7 +84,7 @@ def test_an_option_has_two_names_while_it_is_renamed(capsys: pytest.CaptureFixtu
         parse(StudyOptions, ["own.yaml", "--task-sampling"], "skillc study")
 
 
-def test_a_later_word_wins_and_options_of_a_group_add_up() -> None:
+def test_a_later_word_wins_and_options_of_a_group_add_up():
     found = config(["steps=3", "--steps", "4", "method.a=1", "--method.b", "2", 'method_options={"a": 0, "c": 3}'])
     assert found.steps == 4
     assert found.method_options == {"a": 1, "b": 2, "c": 3}
@@ -100,7 +105,7 @@ def test_a_later_word_wins_and_options_of_a_group_add_up() -> None:
         ("method_options=[1]", ConfigError, "valid dictionary"),
     ],
 )
-def test_wrong_words_say_what_is_wrong(words: str, error: type[Exception], says: str) -> None:
+def test_wrong_words_say_what_is_wrong(words, error, says):
     with pytest.raises(error, match=says):
         config(words.split())
 
@@ -113,7 +118,7 @@ def test_any_words_are_read_or_refused(words: list[str]) -> None:
         assert isinstance(parse(Toy, words, "toy"), Toy)
 
 
-def test_places_lists_and_flags() -> None:
+def test_places_lists_and_flags():
     found = parse(Toy, ["here", "--names", "a=1", "b", "--sizes", "3", "--fast", "from=2", "x.deep=[1]"], "toy")
     assert found == Toy(Path("here"), ("a=1", "b"), (3,), True, 2, {"deep": [1]})
     with pytest.raises(ConfigError, match="PLACE is missing: Where"):
@@ -122,7 +127,7 @@ def test_places_lists_and_flags() -> None:
         parse(Toy, ["here", "there"], "toy")
 
 
-def test_the_settings_are_those_of_the_configuration() -> None:
+def test_the_settings_are_those_of_the_configuration():
     names = list(options_of(Settings))
     assert names == [spec.name for spec in fields(TrainConfig)]
     defaults = {name: option.default for name, option in options_of(Settings).items()}
@@ -131,11 +136,10 @@ def test_the_settings_are_those_of_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("name", command_names())
-def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_option_is_in_the_help_with_its_meaning(name, says):
     if name in ("tools make-policy", "gpu-check"):
         pytest.importorskip("torch", reason="needs the train extra")
-    assert main([*name.split(), "--help-all"]) == 0
-    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    said = " ".join(says(f"{name} --help-all").replace("│", " ").split())
     for option in options_of(find_command(name).options).values():
         assert len(option.doc) > 3, option
         assert option.typed in said
@@ -143,41 +147,38 @@ def test_every_option_is_in_the_help_with_its_meaning(name: str, capsys: pytest.
 
 
 @pytest.mark.parametrize("preset", recipe_names())
-def test_the_options_of_a_preset_follow_the_help(preset: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--preset", preset, "--help"]) == 0
-    said = capsys.readouterr().out
+def test_the_options_of_a_preset_follow_the_help(preset, says):
+    said = says(f"train --preset {preset} --help")
     assert f"Options of the method {preset} " in said
     for name in get_recipe(preset).options:
         meaning = said.split(f"\n  method.{name}=")[1].split("\n")[1]
         assert meaning.startswith("      "), name
 
 
-def test_the_help_of_an_unknown_preset_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["help", "train", "preset=skilc"]) == 2
-    assert "Did you mean 'skillc'" in capsys.readouterr().err
-
-
-def test_the_overview_names_every_command_and_unknown_ones_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    said = capsys.readouterr().out
-    assert all(f"  {name} " in said for name in command_names() if " " not in name)
-    assert main(["trane"]) == 2
-    assert "skillc: error: Unknown command 'trane'" in capsys.readouterr().err
-    assert main(["--version"]) == 0
+def test_the_overview_names_every_command_and_unknown_names_the_nearest(says):
+    overview, tools = says("help"), says("tools")
+    assert says("") == overview
+    assert all(f"  {name} " in (tools if name.startswith("tools ") else overview) for name in command_names())
+    assert "\n  make-games" not in overview
+    says("--version")
+    assert "skillc: error: Unknown command 'trane'" in says("trane", status=2)
+    assert "Did you mean 'tools card'" in says("tools cart", status=2)
+    assert "Did you mean 'skillc'" in says("help train preset=skilc", status=2)
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "compare", "plan"])
-def test_the_help_shows_what_matters_and_help_all_the_rest(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, "--help"]) == 0
-    short = set(re.findall(r"^[│ ]+(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
+def test_the_help_shows_what_matters_and_help_all_the_rest(command, says):
+    short, whole = (
+        set(re.findall(r"^[│ ]+(--[a-z-]+)", says(f"{command} {flag}"), re.MULTILINE))
+        for flag in ("--help", "--help-all")
+    )
     assert 15 <= len(short) <= 20
     assert {"--model", "--engine", "--tasks-per-step" if command != "evaluate" else "--split"} <= short
-    assert main([command, "--help-all"]) == 0
-    assert len(set(re.findall(r"^[│ ]+(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))) > 80
+    assert len(whole) > 80
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "line"),
     [
         ("methods", r"contrastive_relabelling +GRPO.* Recommended"),
         ("environments", r"webshop +skillc/WebShop-v0; .*splits train, valid, test"),
@@ -185,21 +186,86 @@ def test_the_help_shows_what_matters_and_help_all_the_rest(command: str, capsys:
         ("engines", r"vllm +Generates with vLLM"),
     ],
 )
-def test_names_are_listed_with_a_line_each(command: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(re.match(says, line) for line in lines)
-    assert all(len(line.split()) > 2 for line in lines)
+def test_names_are_listed_with_a_line_each(command, line, says):
+    lines = says(command).splitlines()
+    assert any(re.match(line, each) for each in lines)
+    assert all(len(each.split()) > 2 for each in lines)
 
 
-def test_tools_stand_apart_and_their_old_forms_still_work(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["help"]) == main(["tools"]) == 0
-    overview, tools = capsys.readouterr().out.split("usage: skillc tools")
-    assert "\n  make-games" not in overview
-    assert all(f"  {name} " in tools for name in command_names() if name.startswith("tools "))
+def test_old_forms_of_tools_still_work(capsys):
     assert main(["tools", "card", "env", "coins"]) == 0
     said, aside = capsys.readouterr()
     assert (main(["card", "env", "coins"]), aside) == (0, "")
     assert capsys.readouterr() == (said, "note: skillc card is called skillc tools card now\n")
-    assert main(["tools", "cart"]) == 2
-    assert "Did you mean 'tools card'" in capsys.readouterr().err
+
+
+# How a command ends ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Does what it is told."""
+
+    seed: int = 0
+    """A seed."""
+
+
+def raising(error: BaseException):
+    def run(_: Nothing) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "says"),
+    [
+        (ConfigError("No."), 2, "skillc toy: error: No.\n"),
+        (MissingDataError("There is no folder x."), 2, "skillc toy: error: There is no folder x.\n"),
+        (StorageError("The disk is full."), 1, "skillc toy: error: The disk is full.\n"),
+        (OSError(28, "No space left on device"), 1, "No space left on device"),
+        (KeyboardInterrupt(), 130, "skillc toy: stopped; go on"),
+        (ModuleNotFoundError("No module named 'torch'", name="torch.nn"), 2, "pip install 'skillc-gym[train]'"),
+        (ModuleNotFoundError("No module named 'vllm'", name="vllm"), 2, "pip install -e '.[vllm]'"),
+        (ModuleNotFoundError("No module named 'en_core_web_sm'", name="en_core_web_sm"), 2, "skillc-gym[spacy]"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_a_status(error, status, says, capsys):
+    assert run_command(Command(Nothing, raising(error), "stopped; go on"), [], "skillc toy") == status
+    said = capsys.readouterr().err
+    assert says in said
+    assert len(said.splitlines()) == 1
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(capsys):
+    def killed(_: Nothing) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert run_command(Command(Nothing, killed, "stopped"), [], "skillc toy") == 130
+    assert capsys.readouterr().err == "skillc toy: stopped\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ModuleNotFoundError("No module named 'trainerz'", name="trainerz")])
+def test_a_bug_keeps_its_traceback(error):
+    with pytest.raises(type(error)):
+        run_command(Command(Nothing, raising(error)), [], "skillc toy")
+
+
+def test_options_reach_the_command_and_its_status_comes_back(capsys):
+    assert run_command(Command(Nothing, lambda options: options.seed), ["seed=3"], "skillc toy") == 3
+    assert run_command(Command(Nothing, lambda options: 1), ["--help"], "skillc toy") == 0
+    assert "A seed." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", ["help", "train --help", "methods"])
+@pytest.mark.parametrize("both", [False, True])
+def test_a_reader_that_has_gone_ends_it_quietly(words, both):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "skillc_lab", *words.split()]
+    ended = subprocess.run(command, stdout=writing, stderr=writing if both else subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr or b"") == (141, b"")

@@ -1,20 +1,28 @@
-"""Whatever is wrong on a command line: status 2 and one message that names the thing and the remedy, no traceback."""
+"""Whatever is wrong on a command line: status 2, one message that names thing and remedy; Ctrl-C leaves all usable."""
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import signal
+import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("trl", reason="needs the train extra")
-
+from skillc_gym.episodes import write_jsonl
 from skillc_lab.cli.main import main as skillc
+from tests.trainers.rollouts_of import episode
 
 TINY = "method=skillc steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4"
 TINY += " chat=compact"
 FETCH = "data='generated'"
+
+needs_trl = pytest.mark.skipif(find_spec("trl") is None, reason="needs the train extra")
 
 # What is written behind the working words (a later word wins), and what the message must say.
 SHARED = [
@@ -59,27 +67,12 @@ DEMO = [
     ("--steps 0", ["steps must be at least 1"]),
     ("--model shipped", ["--quick", "skillc train --model"]),
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
+    ("--env webshp", ["Did you mean 'webshop'"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
     ("--held-out-splits test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),
 ]
-
-
-@pytest.fixture(autouse=True)
-def somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
-
-
-def refuse(command: str, words: list[str], expected: list[str], capsys) -> None:
-    """Runs a command that must end with status 2 and one message."""
-    assert skillc([*command.split(), *words]) == 2
-    message = capsys.readouterr().err.strip().splitlines()[-1]
-    assert message.startswith(f"skillc {command}: error: ")
-    assert all(part in message for part in expected), message
-    assert "Traceback" not in message
 
 
 COMMANDS = {
@@ -89,28 +82,197 @@ COMMANDS = {
     "demo": ("--out run", DEMO),
 }
 CASES = [(command, *case) for command, (_, cases) in COMMANDS.items() for case in cases]
+OTHERS = {
+    "play": [
+        ("--task-type fly", "task type"),
+        ("env.foo=1", "cannot be made from"),
+        ("--task-id nothing", "task id"),
+    ],
+    "serve-webshop": [
+        ("--data nothing", "no folder"),
+        ("--data generated --host no.such.host.example", "cannot listen"),
+        ("--data generated --split dev", "'dev'"),
+    ],
+    "replay": [("nothing --site", "nothing"), (".", "expected transcripts/")],
+    "report": [(".", "expected metrics.jsonl or")],
+    "tools card": [("recipe grpo", "recipe")],
+    "tools make-games": [
+        ("--out games --difficulty 3", "difficulty is a number between 0 and 1"),
+        ("--out games --mix pick=many heat=1", "--mix takes 'real' or weights"),
+        ("--out games --splits valid_sen", "Did you mean 'valid_seen'"),
+        ("--out games --task-types warm", "task type 'warm'"),
+        ("--out .", "is not an empty folder; name a new folder"),
+        ("--out mine", ""),
+        ("--out mine/below", ""),
+    ],
+    "tools make-demonstrations": [("--out mine", "exists"), ("--out other --split tests", "split")],
+    "tools make-catalog": [
+        ("--out out", "Name one of --source"),
+        ("--out out --source a --generate 5", "Name one of --source"),
+        ("--out out --products none.json", "none.json"),
+        ("--out . --generate 5", "not an empty folder"),
+        ("--out out --source . --human-goals mine", "go with --products only"),
+        ("--out out --generate 5 --attributes mine", "go with --products only"),
+        ("--out out --generate 5 --num-products 3", "go with --source or --products only"),
+        ("--out out --generate 5 --accept-truncated", "go with --source or --products only"),
+    ],
+    "tools convert-skills": [
+        ("nowhere x", "neither a file nor a folder"),
+        ("alfworld x --types heat", "OLD=NEW"),
+        ("alfworld x --env alfworld --types heat=warm", "NEW one of"),
+        ("alfworld x --to yaml", "form of skills 'yaml'"),
+        ("alfworld x --env alfwrld", "Did you mean 'alfworld'"),
+    ],
+    "skills": [
+        ("chek alfworld", "check"),
+        ("diff alfworld", "name the second"),
+        ("check alfworld webshop", "looks at one library, got 'webshop' beside it"),
+        ("check alfworld --shows heet", "Did you mean 'heat'"),
+    ],
+    "skills test": [("nowhere --model scripted", "No skill library")],
+    "learn-skills": [
+        ("", "--from FILE"),
+        ("--from nowhere.jsonl --writer model --model m --out .", "nothing is overwritten"),
+        ("--from nowhere.jsonl --writer model --model m --out mine", "name another one"),
+        ("--from mine --out l --writer steps --notes", "no use for --notes; let a model write by --writer model"),
+        ("--from mine --out l --engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
+        ("--from mine --out l --writer openai", "The writer openai needs a language model: --model NAME"),
+        ("--from mine --out l --writer openai --model m --engine vllm", "--engine vllm name two engines"),
+        ("--from mine --out l --writer model --engine opneai --model m", "Did you mean 'openai'"),
+        ("--from mine --out l --writer nowhere.at_all:ENGINE --model m", "No module named 'nowhere'"),
+        ("--from mine --out l --writer transformers --model shipped", "transformers says nothing but commands"),
+    ],
+    "board": [
+        ("add", ""),
+        ("show x.json", ""),
+        ("--results nowhere", ""),
+        ("ad", "Did you mean 'add'"),
+        ("add . --results board", "holds no evaluation"),
+    ],
+    "doctor": [
+        ("--env alfwrld", "Did you mean 'alfworld'"),
+        ("--env skillc/ALFWorld-v1", "Did you mean 'skillc/ALFWorld-v0'"),
+    ],
+    "tools fan-out": [("none", "none"), ("mine --cpus 0", "cpus must be positive")],
+}
 
 
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+
+
+@pytest.fixture
+def refuse(says):
+    """Runs a command that must end with status 2 and one message."""
+
+    def run(command: str, words: list[str], expected: list[str]) -> str:
+        said = says(command, *words, status=2)
+        message = said.strip().splitlines()[-1]
+        assert message.startswith(f"skillc {command}: error: ")
+        assert all(part in message for part in expected), message
+        assert "Traceback" not in said
+        return said
+
+    return run
+
+
+@needs_trl
 @pytest.mark.parametrize(("command", "words", "expected"), CASES)
-def test_it_is_refused(command: str, words: str, expected: list[str], games: Path, damaged: Path, capsys, monkeypatch):
+def test_it_is_refused(command, words, expected, games, damaged, refuse, monkeypatch):
     started = "skillc_lab.commands.demonstration._evaluations"
     monkeypatch.setattr(started, lambda *_: pytest.fail("a demonstration's evaluation was started"))
     working = COMMANDS[command][0].format(games=games)
-    refuse(command, [*working.split(), *words.format(bad=damaged).split()], expected, capsys)
+    refuse(command, [*working.split(), *words.format(bad=damaged).split()], expected)
     # A game's inside is read when it is played first, and by then a run has begun.
     assert command != "train" or "foreign" in words or {path.name for path in Path("run").glob("*")} <= {".lock"}
 
 
+@pytest.mark.parametrize(
+    ("command", "words", "expected"), [(c, *case) for c, cases in OTHERS.items() for case in cases]
+)
+def test_it_is_refused_and_nothing_is_written(command, words, expected, refuse):
+    precious = write_jsonl(Path("mine"), [episode("train/0")]).read_text()
+    assert refuse(command, shlex.split(words), [expected]).count("\n") == 1
+    assert [(path.name, path.read_text()) for path in Path().iterdir()] == [("mine", precious)]
+
+
+@needs_trl
 @pytest.mark.parametrize("word", ["chat=compct", "engine=nope", "method=grpoo"])
-def test_a_name_is_known_before_the_policys_settings_are_told(word: str, capsys):
-    assert skillc(["evaluate", "model=shipped", word]) == 2
-    said = capsys.readouterr().err
+def test_a_name_is_known_before_the_policys_settings_are_told(word, says):
+    said = says("evaluate model=shipped", word, status=2)
     assert "Unknown" in said
     assert "was made with" not in said
 
 
-def test_a_missing_extra_or_model_is_named(games: Path, capsys, monkeypatch):
+@needs_trl
+def test_a_missing_extra_or_model_is_named(games, refuse, monkeypatch):
     monkeypatch.setitem(sys.modules, "trl", None)
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
-    refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"], capsys)
-    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"], capsys)
+    refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"])
+    refuse("train", ["steps=3"], ["--model is missing", "checkpoint"])
+
+
+# Ctrl-C ---------------------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = (
+    "steps=4 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=3 max_reply_tokens=8 chat=compact "
+    "validate_every=2 save_every=50 run=run"
+)
+
+
+def updates() -> list[int]:
+    path = Path("run/metrics.jsonl")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [record["step"] for record in map(json.loads, lines) if record["event"] == "train"]
+
+
+@needs_trl
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on(games, capsys):
+    """On a real process."""
+    words = ["model=shipped", f"data={games}", *SETTINGS.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(ROOT / "scripts" / "train.py"), *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True)
+    end = time.monotonic() + 120
+    while not updates():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    done, run = updates(), Path("run")
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert "goes on from step" in said
+    assert 0 < len(done) < 4
+    assert [path.name for path in (run / "checkpoints").iterdir()] == [f"step-{done[-1]:06d}"]
+    kept = {"config.json", "versions.json", "tasks.json", "metrics.jsonl"}
+    assert kept <= {path.name for path in run.iterdir()}
+    assert skillc(["train", *words]) == 0
+    assert f"(step {done[-1]})" in capsys.readouterr().err
+    assert updates() == [1, 2, 3, 4]
+    assert (run / "policy/model.safetensors").exists()
+
+
+@needs_trl
+@pytest.mark.parametrize(
+    ("name", "where", "words"),
+    [
+        ("train", "trainers.training.run", "model=x"),
+        ("evaluate", "trainers.evaluation.evaluate_policy", "model=x"),
+        ("demo", "skillc_lab.commands.demo.run_demo_versus", ""),
+        ("tools make-policy", "skillc_lab.commands.make_policy.make_policy", "--out policy"),
+    ],
+)
+def test_ctrl_c_outside_training_is_no_traceback(name, where, words, monkeypatch, capsys):
+    def interrupted(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    assert skillc(f"{name} {words}".split()) == 130
+    assert f"skillc {name}: interrupted" in capsys.readouterr().err

@@ -1,43 +1,44 @@
-"""The doctor says what is there, what is missing and what mends it; only what was asked for by name makes it fail."""
+"""The doctor: only what was asked for by name makes it fail; commands on a Ray cluster, a stand-in or a local one."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from skillc_gym.errors import ConfigError, MissingExtraError
 from skillc_lab.cli import extras
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import doctor
 from skillc_lab.commands.doctor import DoctorOptions, examine
+from skillc_lab.commands.fan_out import FanOutOptions, Outcome, fan_out, read_commands
 
 
 @pytest.fixture(autouse=True)
-def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_data(monkeypatch, tmp_path):
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
     monkeypatch.delenv("WEBSHOP_DATA", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
+def without(monkeypatch, *absent: str) -> None:
     """Makes packages seem not to be installed."""
     find = extras.version_of
     for module in (extras, doctor):
         monkeypatch.setattr(module, "version_of", lambda name: None if name in absent else find(name))
 
 
-def test_generated_tasks_always_play_and_missing_data_names_what_fetches_it(capsys: Any) -> None:
-    assert skillc(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "ok  alfworld, generated" in said
-    assert "ok  webshop, generated" in said
-    assert "ALFWORLD_DATA" in said
-    assert "WEBSHOP_DATA" in said
+def test_generated_tasks_always_play_and_missing_data_names_what_fetches_it(says):
+    said = says("doctor")
+    for words in ("ok  alfworld, generated", "ok  webshop, generated", "ALFWORLD_DATA", "WEBSHOP_DATA"):
+        assert words in said
 
 
-def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_without_any_extra(monkeypatch):
     without(monkeypatch, "torch", "transformers", "trl", "vllm")
     found = {finding.name: finding for finding in examine(DoctorOptions(env="alfworld", data="generated"))}
     absent = found["extras that are not installed"]
@@ -50,7 +51,7 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "named"),
     [
         (["env=alfworld", "data=nowhere"], "nowhere"),
         (["env=webshop", "data=nowhere"], "nowhere"),
@@ -62,24 +63,16 @@ def test_it_works_without_any_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         (["engine=vllm"], "skillc-gym[vllm]"),
     ],
 )
-def test_what_is_asked_for_and_not_there_fails(
-    words: list[str], says: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_what_is_asked_for_and_not_there_fails(words, named, monkeypatch, capsys):
     pytest.importorskip("torch", reason="needs the train extra")
     without(monkeypatch, "vllm")
     assert skillc(["doctor", "--json", *words]) == 2
     missing = [each for each in json.loads(capsys.readouterr().out) if each["asked"] and each["status"] == "missing"]
     assert len(missing) == 1
-    assert says in missing[0]["found"]
+    assert named in missing[0]["found"]
 
 
-@pytest.mark.parametrize(("typed", "near"), [("alfwrld", "'alfworld'"), ("skillc/ALFWorld-v1", "'skillc/ALFWorld-v0'")])
-def test_an_environment_that_is_not_there_names_the_nearest(typed: str, near: str, capsys: Any) -> None:
-    assert skillc(["doctor", "--env", typed]) == 2
-    assert f"Did you mean {near}" in capsys.readouterr().err
-
-
-def test_a_models_context_is_held_against_episodes() -> None:
+def test_a_models_context_is_held_against_episodes():
     pytest.importorskip("transformers", reason="needs the train extra")
     small: dict[str, Any] = {"env_options": {"generator": {"games_per_type": 1}}}
     asked = DoctorOptions("alfworld", "generated", "shipped", max_context=512, **small)
@@ -93,7 +86,7 @@ def test_a_models_context_is_held_against_episodes() -> None:
     assert [finding.status for finding in examine(roomy) if finding.section == "model"] == ["ok"]
 
 
-def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extras_are_those_that_the_package_declares(monkeypatch):
     declared = extras.declared_extras()
     assert set(extras.PURPOSES) <= set(declared)
     assert declared["vllm"] == ("vllm",)
@@ -108,3 +101,88 @@ def test_extras_are_those_that_the_package_declares(monkeypatch: pytest.MonkeyPa
         assert extras.declared_extras() == {"train": ("torch",), "vllm": ("vllm",)}
     finally:
         extras.declared_extras.cache_clear()
+
+
+# On a Ray cluster -----------------------------------------------------------------------------------------------------
+
+COMMANDS = "# two\nskillc play --help\n\nmake-games --count 'no number'  # wrong\n"
+
+
+class LostError(Exception):
+    """A machine that is gone."""
+
+
+@pytest.fixture
+def ray(monkeypatch):
+    """Runs tasks one after the other, the last one first; loses those whose words say so."""
+    calls: list[Any] = []
+
+    def remote(**options: Any) -> Any:
+        calls.append(options)
+        return lambda function: SimpleNamespace(remote=lambda *given: (function, *map(str, given)))
+
+    def get(ready: Any) -> Outcome:
+        function, words, _ = ready
+        if "lost" in words:
+            raise LostError("the node died")
+        assert function.__name__ == "run_one"
+        return Outcome((words,), 2 if "wrong" in words else 0, "said so", 1.0, "here")
+
+    fake = SimpleNamespace(calls=calls, remote=remote, get=get, exceptions=SimpleNamespace(RayError=LostError))
+    fake.init = lambda **options: calls.append(options["address"])
+    fake.wait = lambda waiting, num_returns: (waiting[-1:], waiting[:-1])
+    fake.shutdown = lambda: calls.append("shutdown")
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    return fake
+
+
+def test_a_file_is_read_like_a_shell():
+    assert read_commands(COMMANDS) == [("play", "--help"), ("make-games", "--count", "no number")]
+    with pytest.raises(ConfigError, match="Line 1 is no command"):
+        read_commands("evaluate 'open")
+    with pytest.raises(ConfigError, match="no command in the file"):
+        read_commands("# nothing\n")
+
+
+def test_outcomes_come_in_the_commands_order_and_lost_machines_are_told(ray, capsys):
+    found = fan_out([("a",), ("wrong",), ("lost",)], FanOutOptions(Path("f"), cpus=2, gpus=0.5, retries=1))
+    assert [each.status for each in found] == [0, 2, -1]
+    lines = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["failed (-1)", "    the node died", "failed (2) on here", "    said so", "done on here"]
+    assert found[2].said == "the node died"
+    assert ray.calls == ["auto", {"num_cpus": 2, "num_gpus": 0.5, "max_retries": 1}, "shutdown"]
+
+
+def test_the_command_says_what_failed(ray, tmp_path, capsys, says):
+    file = tmp_path / "commands.txt"
+    file.write_text("evaluate model=a\nevaluate model=wrong\n")
+    assert skillc(["tools", "fan-out", str(file)]) == 1
+    captured = capsys.readouterr()
+    assert "1 of 2 commands succeeded." in captured.out
+    assert "failed (2) on here" in captured.err
+    file.write_text("evalaute model=a\n")
+    assert "evaluate" in says("tools fan-out", file, status=2)
+
+
+def test_without_ray_or_cluster_the_remedy_is_named(monkeypatch, ray):
+    def nobody(**_: Any) -> None:
+        raise ConnectionError("Could not find any running Ray instance.")
+
+    monkeypatch.setattr(ray, "init", nobody)
+    with pytest.raises(ConfigError, match="ray start --head"):
+        fan_out([("a",)], FanOutOptions(Path("f")))
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"skillc-gym\[ray\]"):
+        fan_out([("a",)], FanOutOptions(Path("f")))
+
+
+@pytest.mark.slow
+def test_a_local_cluster_runs_commands():
+    pytest.importorskip("ray", reason="needs the extra 'ray'")
+    try:
+        found = fan_out(read_commands(COMMANDS), FanOutOptions(Path("f"), address="local"))
+    except ConfigError as error:
+        pytest.skip(f"no local cluster starts here: {error}")
+    assert [outcome.status for outcome in found] == [0, 2]
+    assert "usage" in found[0].said
+    assert found[0].machine

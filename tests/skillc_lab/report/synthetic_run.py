@@ -23,13 +23,13 @@ SPEEDS = {
     "pick_cool_then_place_in_recep": 0.012,
     "pick_two_obj_and_place": 0.006,
 }
-START_WITHOUT = dict(zip(SPEEDS, (0.45, 0.35, 0.15, 0.05, 0.05, 0.2), strict=True))
+ARMS = ("with", "without")
+START = dict(zip(SPEEDS, (0.45, 0.35, 0.15, 0.05, 0.05, 0.2), strict=True))
 
 
 def rate(kind: str, condition: int, step: int) -> float:
     learned = 1 - math.exp(-SPEEDS[kind] * step)
-    with_ = 0.7 + 0.12 * learned
-    return with_ if condition else START_WITHOUT[kind] + (0.86 - START_WITHOUT[kind]) * learned
+    return 0.7 + 0.12 * learned if condition else START[kind] + (0.86 - START[kind]) * learned
 
 
 def episode(task: str, kind: str, condition: int, won: bool) -> Episode:
@@ -59,11 +59,6 @@ def report(step: int, seed: int, per_type: int = 20) -> PairedReport:
     return PairedReport(tuple(outcomes), seed, {"temperature": 0.4, "greedy": False}, episodes=tuple(episodes))
 
 
-def mean_of(returns: tuple[float, ...], condition: tuple[int, ...], wanted: int) -> float | None:
-    chosen = [value for value, z in zip(returns, condition, strict=True) if z == wanted]
-    return float(np.mean(chosen)) if chosen else None
-
-
 def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int = 24) -> list[dict]:
     """Records as a training run writes them."""
     rng = np.random.default_rng(seed)
@@ -72,25 +67,13 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
 
     def validate(step: int) -> None:
         sr = [{k: rng.binomial(panel, rate(k, z, step)) / panel for k in SPEEDS} for z in (1, 0)]
-        retired = state.validate(*sr, step)
+        retired = [{"type": r.task_type, "reason": r.reason} for r in state.validate(*sr, step)]
         log = state.describe()
-        records.append(
-            {
-                "step": step,
-                "event": "validation",
-                "sr_with": sr[0],
-                "sr_without": sr[1],
-                "overall_with": float(np.mean(list(sr[0].values()))),
-                "overall_without": float(np.mean(list(sr[1].values()))),
-                "n": dict.fromkeys(SPEEDS, panel),
-                "gap_smoothed": log["gap"],
-                "gate": log["gate"],
-                "active": log["active"],
-                "retired": [{"type": r.task_type, "reason": r.reason} for r in retired],
-                "retirement": retirement_rule(state.curriculum),
-                "gated": state.recipe.allocation.follows_curriculum,
-            }
-        )
+        record: dict = {"step": step, "event": "validation", "sr_with": sr[0], "sr_without": sr[1], "retired": retired}
+        record |= {f"overall_{arm}": float(np.mean([*rates.values()])) for arm, rates in zip(ARMS, sr, strict=True)}
+        record |= {"n": dict.fromkeys(SPEEDS, panel), "gap_smoothed": log["gap"], "gate": log["gate"]}
+        record |= {"active": log["active"], "retirement": retirement_rule(state.curriculum)}
+        records.append({**record, "gated": state.recipe.allocation.follows_curriculum})
 
     validate(0)
     for step in range(1, steps + 1):
@@ -104,7 +87,9 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
         lengths = [12.0 - 4 * r + 2 * rng.random() for r in returns]
         batch = RolloutBatch.build(returns=returns, task=task, task_type=kinds, condition=condition, length=lengths)
         log = state.credit(batch).log
-        log |= {f"success_{name}": mean_of(returns, condition, z) for z, name in ((1, "with"), (0, "without"))}
+        for z, arm in zip((1, 0), ARMS, strict=True):
+            chosen = [value for value, shown in zip(returns, condition, strict=True) if shown == z]
+            log[f"success_{arm}"] = float(np.mean(chosen)) if chosen else None
         log |= {"success": float(np.mean(returns)), "loss": 0.0, "grad_norm": 1.0, "kl": 0.001 * step}
         log["episode_length"] = float(np.mean(lengths))
         records.append({"step": step, "event": "train", **log})

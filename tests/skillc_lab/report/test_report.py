@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,20 +11,12 @@ from synthetic_run import SPEEDS, episode, metrics, report, write_run
 
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.report import (
-    RunRecords,
-    choose_tasks,
-    examples,
-    group_by_task,
-    make_report,
-    method_styles,
-    plots,
-    replay_page,
-    tables,
-)
+from skillc_lab.report import RunRecords, make_report, method_styles, plots, replay_page, tables
+from skillc_lab.report.examples import choose_tasks, examples, group_by_task
 from skillc_lab.report.records import Series, moving_mean, read_run
 from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+from trainers.tracking import write_json
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -34,91 +25,75 @@ PNG = b"\x89PNG\r\n\x1a\n"
 class Outline(HTMLParser):
     """Checks that tags close, and collects what the page refers to."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: Path) -> None:
         super().__init__()
-        self.open: list[str] = []
-        self.sources: list[str] = []
-        self.text = ""
+        self.open, self.sources, self.text = [], [], ""
+        self.feed(page.read_text(encoding="utf-8"))
+        assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs) -> None:
         self.sources += [value or "" for name, value in attrs if name in ("src", "href")]
         if tag not in ("meta", "img", "br"):
             self.open.append(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag) -> None:
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data) -> None:
         self.text += data
 
 
-def outline(page: Path) -> Outline:
-    parsed = Outline()
-    parsed.feed(page.read_text(encoding="utf-8"))
-    assert parsed.open == []
-    return parsed
+def text_of(*places, **asked) -> str:
+    return Outline(make_report(*places, **asked).page).text
 
 
-def evaluate(folder: Path, step: int) -> None:
-    folder.mkdir()
+def evaluate(folder: Path, step: int) -> PairedReport:
     paired = report(step, seed=1)
     paired.save(folder / "report.json")
     write_jsonl(folder / "transcripts.jsonl", paired.episodes)
+    return paired
 
 
-def test_runs_are_compared_by_the_evaluations_that_were_named(tmp_path: Path) -> None:
-    first, other = (write_run(tmp_path / name, steps=10) for name in ("first", "other"))
-    for folder, step in ((first / "after", 10), (other / "after", 10), (tmp_path / "named", 180)):
-        evaluate(folder, step)
-    make_report(first, after=tmp_path / "named", versus=[other])
-    page = outline(first / "report" / "index.html").text
-    rate = f"{100 * PairedReport.load(tmp_path / 'named' / 'report.json').overall.sr_without:.1f}"
-    assert rate in page.split("tokens generated")[1]
+def without(*reports: PairedReport) -> list[float]:
+    return [100 * each.overall.sr_without for each in reports]
 
 
-def test_a_full_report(tmp_path: Path) -> None:
+def test_a_full_report(tmp_path):
     run = write_run(tmp_path / "run", steps=60, data="generated")
-    evaluate(run / "before", 0)
-    evaluate(run / "after", 60)
-    assert "in ALFWorld, generated tasks" in outline(make_report(run, out=tmp_path / "untitled").page).text
+    ends = without(evaluate(run / "before", 0), evaluate(run / "after", 60))
+    assert "in ALFWorld, generated tasks" in text_of(run, out=tmp_path / "untitled")
     made = make_report(run, title="A <run> & its report")
-    assert set(made.figures) == {
-        *("overview", "success", "success_by_type", "gap", "gate", "active", "rollout_fraction"),
-        *("advantages", "before_after"),
-    }
+    by_step = {"overview", "success", "success_by_type", "gap", "gate", "active", "rollout_fraction", "advantages"}
+    assert set(made.figures) == {*by_step, "before_after"}
     for path in made.figures.values():
         assert path.read_bytes().startswith(PNG)
         assert path.stat().st_size > 5_000
-    page = outline(made.page)
+    page = Outline(made.page)
     assert page.sources
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
-    assert "A <run> & its report" in page.text
-    assert "cards and tables are of held-out tasks" in page.text
-    before, after = report(0, 1).overall, report(60, 1).overall
-    assert f"{100 * before.sr_without:.1f} → {100 * after.sr_without:.1f} %" in page.text
-    assert "see a <b>bread 1</b>" in page.text
-    for name in ("pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"):
-        assert name in page.text
+    said = ["A <run> & its report", "cards and tables are of held-out tasks", "{:.1f} → {:.1f} %".format(*ends)]
+    said += ["see a <b>bread 1</b>", "pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"]
+    for words in said:
+        assert words in page.text
 
 
-def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_compared_on_one_page(tmp_path, monkeypatch):
     first, second = write_run(tmp_path / "a", "skillc", steps=20), write_run(tmp_path / "b", "grpo", steps=20)
-    for folder, steps in ((first, 180), (second, 60)):
-        evaluate(folder / "before", 0)
-        evaluate(folder / "after", steps)
+    for folder in (first, second):
+        start = evaluate(folder / "before", 0)
+    trained = [evaluate(folder / "after", steps) for folder, steps in ((first, 180), (second, 60))]
     acted = {"bank_uses": None, "relabelled_updates": 0.5, "withdrawn_at": None, "entries_added": "<b>"}
-    (first / "what_acted.json").write_text(json.dumps(acted))
+    write_json(first / "what_acted.json", acted)
     made = make_report(first, versus=[second])
-    page = outline(made.page).text
+    page = Outline(made.page).text
     assert "what its own parts didSkillCGRPOupdates with a relabelled row, %50skill withdrawn at updatenever" in page
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
-    ends = [100 * report(step, 1).overall.sr_without for step in (180, 60)]
-    assert "to {:.1f} % after SkillC and to {:.1f} % after GRPO".format(*ends) in page
+    assert "to {:.1f} % after SkillC and to {:.1f} % after GRPO".format(*without(*trained)) in page
     assert page.count("SkillC minus GRPO") == 1
-    good = (report(180, 1).actions()["without"], report(0, 1).actions()["without"])
-    for shares in good:
+    for paired in (trained[0], start):
+        shares = paired.actions()["without"]
         assert f"{100 * shares['well_formed']:.0f} / {100 * shares['admissible']:.0f}" in page
     assert page.index("before training") < page.index("SkillC minus GRPO")
     new = tables.RunColumn("<seed>", lambda each: f"<b>{each.run.config['seed']}</b>")
@@ -131,11 +106,20 @@ def test_runs_are_compared_on_one_page(tmp_path: Path, monkeypatch: pytest.Monke
     assert "minus" not in tables.versus_table([runs[0], read_run(second)]).html()
 
 
-def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path: Path) -> None:
+def test_runs_are_compared_by_the_evaluations_that_were_named(tmp_path):
+    first, other = (write_run(tmp_path / name, steps=10) for name in ("first", "other"))
+    evaluate(first / "after", 10)
+    evaluate(other / "after", 10)
+    named = evaluate(tmp_path / "named", 180)
+    page = text_of(first, after=tmp_path / "named", versus=[other])
+    assert "{:.1f}".format(*without(named)) in page.split("tokens generated")[1]
+
+
+def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path):
     runs = [write_run(tmp_path / name, "grpo", steps=20, seed=seed) for seed, name in enumerate(("near", "far"))]
     for folder in runs:
         evaluate(folder / "after", 20)
-    page = outline(make_report(runs[0], versus=runs[1:]).page).text
+    page = text_of(runs[0], versus=runs[1:])
     assert "GRPO.1-near beside GRPO.2-far in ALFWorld" in page
     assert "GRPO.1-near minus GRPO.2-far" in page
     assert "The same in all runs: tasks, number of updates. Not the same: seed." in page
@@ -143,49 +127,49 @@ def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path: Pa
     assert (one.colour, one.linestyle != two.linestyle) == (two.colour, True)
 
 
-def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
-    evaluate(tmp_path / "all", 0)
-    paired = report(0, seed=1)
-    (tmp_path / "few").mkdir()
-    replace(paired, outcomes=paired.outcomes[:20], episodes=()).save(tmp_path / "few" / "report.json")
-    for before, after in (("few", "all"), ("all", "few")):
+def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_path):
+    paired = evaluate(tmp_path / "all", 0)
+    few = replace(paired, outcomes=paired.outcomes[:20], episodes=())
+    few.save(tmp_path / "few" / "report.json")
+    first, second = (write_run(tmp_path / name, steps=3) for name in ("one", "two"))
+    evaluate(first / "after", 0)
+    few.save(second / "after" / "report.json")
+    for place, asked in (
+        (tmp_path / "all", {"before": tmp_path / "few", "after": tmp_path / "all"}),
+        (tmp_path / "all", {"before": tmp_path / "all", "after": tmp_path / "few"}),
+        (first, {"versus": [second]}),
+    ):
         with pytest.raises(ConfigError, match="different panels"):
-            make_report(tmp_path / "all", before=tmp_path / before, after=tmp_path / after)
-    runs = [write_run(tmp_path / name, steps=3) for name in ("one", "two")]
-    evaluate(runs[0] / "after", 0)
-    (tmp_path / "few").rename(runs[1] / "after")
-    with pytest.raises(ConfigError, match="different panels"):
-        make_report(runs[0], versus=[runs[1]])
-    assert not any((folder / "report").exists() for folder in (tmp_path / "all", *runs))
+            make_report(place, **asked)
+    assert not list(tmp_path.glob("*/report"))
 
 
-def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path: Path) -> None:
+def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path):
     made = make_report(write_run(tmp_path / "run", "grpo", steps=20), out=tmp_path / "elsewhere")
     assert made.page == tmp_path / "elsewhere" / "index.html"
     assert "before_after" not in made.figures
-    text = outline(made.page).text
+    text = Outline(made.page).text
     assert "no evaluation before and after" in text
     assert "No training rollout sees the skill" in text
     assert "retire" not in text
 
 
-def test_an_interrupted_run_still_has_a_report(tmp_path: Path) -> None:
+def test_an_interrupted_run_still_has_a_report(tmp_path):
     run = write_run(tmp_path / "run", steps=3)
     with (run / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4, "ev')
     assert RunRecords.read(run).last_step == 3
-    assert "No type retired" in outline(make_report(run).page).text
+    assert "No type retired" in text_of(run)
 
 
-def test_missing_files_are_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path):
     with pytest.raises(MissingDataError, match=r"metrics\.jsonl or transcripts/ of a training run, or report\.json"):
         make_report(tmp_path)
-    run = write_run(tmp_path / "run", steps=5)
     with pytest.raises(MissingDataError, match=r"report\.json"):
-        make_report(run, before=tmp_path / "nowhere")
+        make_report(write_run(tmp_path / "run", steps=5), before=tmp_path / "nowhere")
 
 
-def test_records_are_read_back_as_written() -> None:
+def test_records_are_read_back_as_written():
     records = metrics(steps=60)
     run = RunRecords.of(list(reversed(records)), {"method": "skillc", "steps": 60})
     assert run.task_types == tuple(SPEEDS)
@@ -193,13 +177,12 @@ def test_records_are_read_back_as_written() -> None:
     assert run.validated("sr_with", "look_at_obj_in_light").steps == list(range(0, 61, 10))
     assert (run.panel_size(), run.panel_size("pick_two_obj_and_place")) == (144, 24)
     assert (run.capacity, run.threshold) == ((6, 3, 0), 0.0)
-    retired = {kind for r in records if r["event"] == "validation" for kind in [e["type"] for e in r["retired"]]}
-    assert set(run.retirements) == retired
+    assert set(run.retirements) == {each["type"] for r in records for each in r.get("retired", ())}
     smooth = moving_mean(Series([1, 2, 10], [1.0, 3.0, 5.0]), window=3)
     assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0]), "it looks back over steps, not values"
 
 
-def test_a_skill_that_a_budget_withdrew_between_validations_has_retired() -> None:
+def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
     told = [{"type": "heat", "reason": "gap"}]
     validations = [
         {"step": step, "event": "validation", "active": active, "retired": retired, "gap": dict.fromkeys(active)}
@@ -214,7 +197,7 @@ def test_a_skill_that_a_budget_withdrew_between_validations_has_retired() -> Non
 KINDS = {"a": "heat", "b": "heat", "c": "cool"}
 
 
-def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed() -> None:
+def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed():
     before = [episode(t, k, z, won=bool(z)) for t, k in KINDS.items() for z in (1, 0)]
     after = [episode(t, k, z, won=t != "a" or bool(z)) for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks(before, after, 3) == ("b", "c", "a")
@@ -225,7 +208,7 @@ def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed() -
     assert shown == ["with the skill: solved; without: solved", "with the skill: failed; without: failed"]
 
 
-def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> None:
+def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side():
     flat = [episode("a", "heat", z, won=bool(i)) for i, z in enumerate((0, 1, 1, 0))]
     flat.insert(1, episode("b", "cool", 0, won=False))
     groups = group_by_task(flat)
@@ -235,24 +218,23 @@ def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side() -> N
     assert (groups["b"].outcome(), groups["b"].pair) == ("without failed", (flat[1],))
 
 
-def test_an_evaluation_alone_has_a_report(tmp_path: Path) -> None:
-    evaluate(tmp_path / "eval", 30)
-    made = make_report(tmp_path / "eval")
+def test_an_evaluation_alone_has_a_report(tmp_path):
+    paired = evaluate(tmp_path, 30)
+    made = make_report(tmp_path)
     assert set(made.figures) == {"outcome"}
-    page = outline(made.page)
-    assert "120 held-out tasks" in page.text
-    assert f"{100 * report(30, 1).overall.sr_without:.1f} %" in page.text
-    settings = TrainConfig(model="somewhere", engine="choosing", learning_rate=1.5e-6).to_json()
-    (tmp_path / "eval" / "config.json").write_text(json.dumps(settings))
-    text = outline(make_report(tmp_path / "eval").page).text
+    text = Outline(made.page).text
+    assert "120 held-out tasks" in text
+    assert "{:.1f} %".format(*without(paired)) in text
+    write_json(tmp_path / "config.json", TrainConfig("somewhere", engine="choosing", learning_rate=1.5e-6).to_json())
+    text = text_of(tmp_path)
     assert "chooses among the possible commands" in text
     assert '"engine": "choosing"' in text
     assert "learning_rate" not in text, "it shows the settings that it played by"
-    (tmp_path / "eval" / "report.json").unlink()
-    assert make_report(tmp_path / "eval").figures == {}
+    (tmp_path / "report.json").unlink()
+    assert make_report(tmp_path).figures == {}
 
 
-def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
+def test_a_page_says_how_many_replies_and_commands_were_good():
     arms = [ArmOutcome(won, float(won), 10, well_formed=4, admissible=9) for won in (True, False)]
     poor = PairedReport((PairedOutcome("t", "heat", *arms),), 0, {})
     assert "well-formed replies, % of turns | 1 | 40.0 | 40.0" in tables.measures(poor).markdown()
@@ -263,23 +245,23 @@ def test_a_page_says_how_many_replies_and_commands_were_good() -> None:
     assert tables.measures(older).rows == [], "an older evaluation counted neither"
 
 
-def test_a_step_of_a_run_is_replayed_whole(tmp_path: Path) -> None:
+def test_a_step_of_a_run_is_replayed_whole(tmp_path):
     rollouts = [episode("a", "heat", z, won=bool(z)) for z in (1, 0)] + [episode("b", "cool", 0, won=True)]
     for name in ("train-000010", "validation-000020"):
         write_jsonl(tmp_path / "transcripts" / f"{name}.jsonl", rollouts)
     page = replay_page(tmp_path, 10)
     assert page == tmp_path / "report" / "replay-000010.html"
-    text = outline(page).text
+    text = Outline(page).text
     assert "Training rollouts of step 10" in text
     assert "3 episodes of 2 tasks, 2 of them solved." in text
-    assert "Validation at step 20" in outline(replay_page(tmp_path)).text
+    assert "Validation at step 20" in Outline(replay_page(tmp_path)).text
     with pytest.raises(ConfigError, match="step 11; there are some of 10, 20"):
         replay_page(tmp_path, 11)
 
 
-def test_evaluations_and_single_files_are_replayed_too(tmp_path: Path) -> None:
+def test_evaluations_and_single_files_are_replayed_too(tmp_path):
     write_jsonl(tmp_path / "transcripts.jsonl", [episode("a", "heat", z, won=True) for z in (1, 0)])
-    assert "2 episodes of 1 tasks" in outline(replay_page(tmp_path)).text
+    assert "2 episodes of 1 tasks" in Outline(replay_page(tmp_path)).text
     page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
     assert page.read_text(encoding="utf-8").count("<article") == 2
     with pytest.raises(ConfigError, match="leave the step out"):
@@ -297,17 +279,16 @@ def test_evaluations_and_single_files_are_replayed_too(tmp_path: Path) -> None:
         ("grpo", set()),
     ],
 )
-def test_only_pictures_that_mean_something_for_the_method_are_drawn(method: str, shown: set[str]) -> None:
+def test_only_pictures_that_mean_something_for_the_method_are_drawn(method, shown):
     run = RunRecords.of(metrics(method, 60), {"method": method, "steps": 60})
     assert plots.plots_of(run).keys() & {"active", "gate", "rollout_fraction"} == shown
     assert run.retires == ("active" in shown)
 
 
-def test_a_quick_demonstrations_figures_are_a_column_wide_and_its_transcripts_come_first(tmp_path: Path) -> None:
-    evaluate(tmp_path / "start", 0)
-    evaluate(tmp_path / "trained", 180)
+def test_a_quick_demonstrations_figures_are_a_column_wide_and_its_transcripts_come_first(tmp_path):
+    ends = without(evaluate(tmp_path / "start", 0), evaluate(tmp_path / "trained", 180))
     made = make_report(tmp_path)
-    text, ends = outline(made.page).text, [100 * report(step, 1).overall.sr_without for step in (0, 180)]
+    text = Outline(made.page).text
     assert "{:.1f} → {:.1f} %".format(*ends) in text
     assert text.index("change without") < text.index("tasks", text.index("change without")), "seen first when narrow"
     assert imread(made.figures["before_after"]).shape[1] <= 180 * 4.2, "it shrinks to a telephone's width and no more"
@@ -320,7 +301,7 @@ def test_a_quick_demonstrations_figures_are_a_column_wide_and_its_transcripts_co
     assert names == ["with the skill", "without", "trained, without"]
 
 
-def test_a_method_has_one_colour_in_every_picture() -> None:
+def test_a_method_has_one_colour_in_every_picture():
     alone, among = method_styles(["skillc"]), method_styles(["grpo", "opsd", "skillc", "skillc:omega=0.2"])
     assert alone["skillc"] == among["skillc"]
     assert len({style.colour for style in among.values()}) == 3, "a variant has its method's colour"
@@ -328,7 +309,7 @@ def test_a_method_has_one_colour_in_every_picture() -> None:
     assert (among["grpo"].label, among["skillc:omega=0.2"].label) == ("GRPO", "SkillC:omega=0.2")
 
 
-def test_what_needs_no_plot_is_said() -> None:
+def test_what_needs_no_plot_is_said():
     unknown = "It was not recorded how many training episodes were cut by the context."
     said = plots.said_of(RunRecords.of(metrics(steps=20), {}))
     assert said == ["At most 0 % of an update's failed rollouts were reinforced.", unknown]

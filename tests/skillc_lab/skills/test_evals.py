@@ -40,9 +40,7 @@ def report(both: int, with_: int, without: int, neither: int, **how: Any) -> Pai
         ((10, 40, 0, 10), 0.0, "pass", True),
     ],
 )
-def test_the_verdict_is_of_the_whole_interval(
-    counts: tuple[int, int, int, int], margin: float, verdict: str, decided: bool
-) -> None:
+def test_the_verdict_is_of_the_whole_interval(counts, margin, verdict, decided):
     overall = SkillTest(report(*counts), margin).overall
     assert (overall.verdict, overall.decided) == (verdict, decided)
     assert overall.words().startswith(verdict)
@@ -58,7 +56,7 @@ def test_to_swap_the_conditions_turns_the_verdict_around(counts: tuple[int, int,
     assert one.detectable == other.detectable
 
 
-def test_types_have_wider_intervals_and_tokens_their_means() -> None:
+def test_types_have_wider_intervals_and_tokens_their_means():
     test = SkillTest(report(10, 40, 0, 10), 0.05)
     heat = test.per_type["heat"]
     assert heat.interval.low < heat.counts.gap_interval.low
@@ -66,7 +64,7 @@ def test_types_have_wider_intervals_and_tokens_their_means() -> None:
     assert "pass" in test.table().splitlines()[-1]
 
 
-def test_the_files_lie_as_the_page_on_evaluation_has_them(tmp_path: Path) -> None:
+def test_the_files_lie_as_the_page_on_evaluation_has_them(tmp_path):
     played = report(1, 2, 0, 1)
     test = SkillTest(played, 0.05)
     write_workspace(test, cases_of(played, {}), tmp_path, {"library": "own"})
@@ -81,7 +79,7 @@ def test_the_files_lie_as_the_page_on_evaluation_has_them(tmp_path: Path) -> Non
     assert found["skill_test"]["per_type"].keys() == {"heat", "cool"}
 
 
-def test_a_skills_own_cases_have_folders_of_their_own_and_keep_what_nobody_graded(tmp_path: Path) -> None:
+def test_a_skills_own_cases_have_folders_of_their_own_and_keep_what_nobody_graded(tmp_path):
     played = report(1, 1, 0, 0, seconds=None)
     cases = cases_of(played, {SkillEval("heat-1", "t/0", expected_output="Hot.", assertions=("Is hot",)): ["t/0"]})
     write_workspace(SkillTest(played, 0.05), cases, tmp_path, {})
@@ -92,7 +90,7 @@ def test_a_skills_own_cases_have_folders_of_their_own_and_keep_what_nobody_grade
     assert not (tmp_path / "eval-cool").exists()
 
 
-def test_the_next_iteration_is_the_first_without_results(tmp_path: Path) -> None:
+def test_the_next_iteration_is_the_first_without_results(tmp_path):
     (tmp_path / "iteration-1").mkdir()
     assert next_iteration(tmp_path).name == "iteration-1"
     (tmp_path / "iteration-1" / "benchmark.json").touch()
@@ -110,7 +108,7 @@ def written(folder: Path, content: str) -> Path:
     return folder
 
 
-def test_the_evals_of_a_skill_and_of_a_library_are_read(tmp_path: Path) -> None:
+def test_the_evals_of_a_skill_and_of_a_library_are_read(tmp_path):
     values = {"skill_name": "heat", "evals": [ONE, {"id": "b", "task_id": "test/1", "files": []}]}
     skill = written(tmp_path / "heat", json.dumps(values))
     expected = [SkillEval("heat-1", "", "heat", "A hot egg.", ("Hot",)), SkillEval("heat-b", "test/1")]
@@ -148,7 +146,7 @@ def test_evals_that_are_none_are_refused_by_file(tmp_path: Path, content: str, f
     assert str(folder / "evals" / "evals.json") in str(caught.value)
 
 
-def test_links_are_not_followed_out_of_the_folder(tmp_path: Path) -> None:
+def test_links_are_not_followed_out_of_the_folder(tmp_path):
     secret = written(tmp_path / "secret", evals())
     for target in (secret / "evals" / "evals.json", tmp_path / "nowhere"):
         folder = tmp_path / f"to-{target.name}" / "heat"

@@ -13,17 +13,9 @@ from skill_library.errors import SkillFileError
 from skill_library.formats import write_library
 from skillc_gym.episodes import Episode, write_jsonl
 from skillc_gym.errors import ConfigError
+from skillc_lab.skills import shown as of_episodes
 from skillc_lab.skills.libraries import check_library, diff_libraries, learn_skills, lint_library
-from skillc_lab.skills.shown import (
-    ShownText,
-    check_shown,
-    episode_files,
-    read_episodes,
-    shown_table,
-    shown_text,
-    shown_texts,
-    standing,
-)
+from skillc_lab.skills.shown import ShownText, check_shown, episode_files, shown_table, shown_texts
 from tests.trainers.rollouts_of import episode
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
@@ -58,34 +50,22 @@ def test_types_of_any_script_and_of_equal_names_get_folders_of_their_own(tmp_pat
     assert all("take O from R" in library.for_task(kind).text for kind in kinds)
 
 
-def test_nothing_is_learnt_from_failures():
-    with pytest.raises(ConfigError, match="of which 0 were won"):
-        learn_skills(PLAYED[3:6], StepWriter())
-
-
-def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general(tmp_path):
+def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general():
     rounds = []
+    heat = '{"skills": ["Heat, then put."], "mistakes": ["To forget the microwave."]}'
+    replies = [[*['{"note": "Heat it before."}'] * 5, "no note"], [heat, '{"skills": ["Use it."]}']]
 
     def speak(chats):
         rounds.append([chat[1]["content"] for chat in chats])
-        if len(rounds) == 1:
-            return [*['{"note": "Heat it before."}'] * (len(chats) - 1), "no note"]
-        if len(rounds) == 2:
-            return [
-                '{"skills": ["Heat, then put."], "mistakes": ["To forget the microwave."]}',
-                '{"skills": ["Use it."]}',
-            ]
-        return ['{"skills": ["Look around."]}']
+        return replies[len(rounds) - 1]
 
     writer = NotedWriter(speak, name="tiny", shown=2)
     drafts = writer.write(PLAYED)
     assert [len(questions) for questions in rounds] == [6, 2]
     assert (len(writer.notes), writer.bad_replies) == (5, 2)
     assert "- (success) Heat it before.\n- (success) Heat it before.\n- (failure) Heat it before." in rounds[1][0]
-    assert [(draft.task_type, draft.text) for draft in drafts] == [
-        ("heat", "Heat, then put."),
-        ("heat", "Mistake to avoid: To forget the microwave."),
-    ]
+    assert [draft.task_type for draft in drafts] == ["heat", "heat"]
+    assert [draft.text for draft in drafts] == ["Heat, then put.", "Mistake to avoid: To forget the microwave."]
     assert "mistakes" in writer.last_fault
 
 
@@ -111,10 +91,21 @@ def test_no_rule_adds_to_a_writer_that_takes_notes():
     assert at_once["heat"] == "Do it.\n\nMistake to avoid: to leave out: heat O with microwave 1."
 
 
-@pytest.mark.parametrize("kind", [ModelWriter, NotedWriter])
-def test_unreadable_replies_are_named_as_the_cause(kind):
-    with pytest.raises(ConfigError, match=r"replies of the writer could not be read \(the last one: .* begins 'Sure!'"):
-        learn_skills(PLAYED, kind(lambda chats: ["Sure!" for _ in chats]))
+UNREAD = r"replies of the writer could not be read \(the last one: .* begins 'Sure!'"
+
+
+@pytest.mark.parametrize(
+    ("writer", "played", "fault"),
+    [
+        (StepWriter(), PLAYED[3:6], "of which 0 were won"),
+        (ModelWriter(lambda chats: ["Sure!" for _ in chats]), PLAYED, UNREAD),
+        (NotedWriter(lambda chats: ["Sure!" for _ in chats]), PLAYED, UNREAD),
+    ],
+    ids=["failures", "model", "noted"],
+)
+def test_failures_and_unreadable_replies_teach_nothing(writer, played, fault):
+    with pytest.raises(ConfigError, match=fault):
+        learn_skills(played, writer)
 
 
 def test_gaps_strangers_and_duplicates_are_found():
@@ -138,9 +129,7 @@ def test_what_names_a_single_task_is_found():
 
 
 def test_a_difference_is_shown_line_by_line():
-    skill = Skill("a", "d", ("heat",), "one\ntwo")
-    old = SkillLibrary("old", (skill,))
-    new = SkillLibrary("new", (replace(skill, text="one\nthree"),))
+    old, new = (SkillLibrary(t, (Skill("a", "d", ("heat",), f"one\n{t}"),)) for t in ("two", "three"))
     assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]
 
 
@@ -203,17 +192,15 @@ def test_episodes_are_counted_by_type_condition_and_text():
     ],
 )
 def test_a_text_is_held_against_a_library(played, expected):
-    assert standing(shown(played), LIBRARY) == expected
+    assert of_episodes.standing(shown(played), LIBRARY) == expected
 
 
 def test_departures_from_the_library_are_found_where_the_skill_was_on():
     note = replace(with_skill("A note.", skill="expel"), condition=0)
     played = shown_texts([with_skill(), with_skill("Look!"), with_skill(kind="cool"), note, without()])
     found = check_shown(played, LIBRARY)
-    assert [(finding.skill, finding.serious) for finding in found] == [
-        ("general+heat, shown for cool", True),
-        ("general+heat, shown for heat", True),
-    ]
+    assert [finding.skill for finding in found] == ["general+heat, shown for cool", "general+heat, shown for heat"]
+    assert all(finding.serious for finding in found)
     assert "no such skill" in found[0].message
     assert "another text" in found[1].message
     assert check_shown(played) == []
@@ -245,7 +232,7 @@ def test_a_table_has_a_line_per_text():
 def test_what_a_model_wrote_steers_no_terminal():
     noted = with_skill("\x1b[2J\udc80\u202eNote.\n", skill="a\x1b", kind="heat\x1b")
     (found,) = check_shown([shown(noted)], LIBRARY)
-    texts = (shown_text(shown(noted)), shown_table([shown(noted)]), found.skill)
+    texts = (of_episodes.shown_text(shown(noted)), shown_table([shown(noted)]), found.skill)
     for text in texts:
         assert "\x1b" not in text
         assert b"\xef\xbf\xbd" in text.encode("utf-8")
@@ -260,7 +247,7 @@ def test_a_folder_gives_all_that_runs_and_evaluations_recorded_in_it(tmp_path, m
         (tmp_path / name).write_text('{"not": "an episode"}\n')
     files = episode_files(tmp_path)
     assert sorted(str(file.relative_to(tmp_path)) for file in files) == sorted(kept)
-    assert len(list(read_episodes(files))) == 3
+    assert len(list(of_episodes.read_episodes(files))) == 3
     monkeypatch.chdir(tmp_path / "transcripts")
     assert [file.name for file in episode_files(Path())] == ["train-000010.jsonl"]
     assert episode_files(tmp_path / "metrics.jsonl") == [tmp_path / "metrics.jsonl"]
@@ -268,8 +255,8 @@ def test_a_folder_gives_all_that_runs_and_evaluations_recorded_in_it(tmp_path, m
 
 
 def test_the_episodes_of_a_skills_test_count_once(tmp_path):
-    case = "eval-heat/with_skill/outputs/transcripts.jsonl"
-    for name in ("transcripts.jsonl", case):
-        write_jsonl(tmp_path / name, [without()])
-    assert episode_files(tmp_path) == [tmp_path / "transcripts.jsonl"]
-    assert episode_files(tmp_path / "eval-heat") == [tmp_path / case]
+    whole, case = tmp_path / "transcripts.jsonl", tmp_path / "eval-heat/with_skill/outputs/transcripts.jsonl"
+    for path in (whole, case):
+        write_jsonl(path, [without()])
+    assert episode_files(tmp_path) == [whole]
+    assert episode_files(tmp_path / "eval-heat") == [case]

@@ -3,51 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.cli.main import main as skillc
-from skillc_lab.studies import (
-    UNTRAINED,
-    Cell,
-    CellResult,
-    ComparisonPlan,
-    ComparisonRecord,
-    check_cell,
-    read_record,
-    read_run_file,
-    require_recorded,
-    restore_cells,
-    run,
-    write_comparison,
-)
+from skillc_lab import studies
+from skillc_lab.studies import CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
 from skillc_lab.studies.cells import read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of, write_run_file
 from trainers.tracking import run_folder
 
-
-@pytest.fixture
-def plan(tmp_path) -> ComparisonPlan:
-    return plan_of(tmp_path)
-
-
 VERSIONS = {"git": {"revision": "a" * 40, "changed": False}, "machine": "Linux", "packages": {"torch": "2"}}
 
 
-def result_of(cell: Cell, won: tuple[bool, ...] = (True, False, True, False), **fields: Any) -> CellResult:
+@pytest.fixture
+def plan(tmp_path):
+    return plan_of(tmp_path)
+
+
+def result_of(cell, won=(True, False, True, False), **fields: Any) -> CellResult:
     return cell_of(cell.place, won, **{"versions": VERSIONS, **fields})
 
 
-def lost(cell: Cell) -> CellResult:
+def lost(cell) -> CellResult:
     """The same, with one task less at the end."""
     return replace(result_of(cell), outcomes=result_of(cell, (False, False, True, False)).outcomes)
 
 
-def record_of(plan: ComparisonPlan) -> ComparisonRecord:
-    return ComparisonRecord(plan.title, plan.protocol, [result_of(cell) for cell in plan.jobs])
+def record_of(plan, **protocol: Any) -> ComparisonRecord:
+    """A record of all the plan's cells, its protocol changed in these."""
+    return ComparisonRecord(plan.title, {**plan.protocol, **protocol}, [result_of(cell) for cell in plan.jobs])
+
+
+def older(plan, gone: str, **more: object) -> ComparisonRecord:
+    """A record from before a setting came, with settings that are no more."""
+    settings = {name: value for name, value in plan.protocol["settings"].items() if name != gone}
+    return record_of(plan, settings={**settings, **more})
 
 
 def test_a_cell_is_compared_with_the_record_task_by_task(plan):
@@ -64,7 +56,7 @@ def test_a_cell_is_compared_with_the_record_task_by_task(plan):
     assert (on_the_way.equal, "; its validations part at update 2" in on_the_way.said) == (False, True)
 
 
-def test_what_the_record_lacks_or_ran_otherwise_is_refused_before_anything_runs(plan, tmp_path):
+def test_what_the_record_lacks_is_refused_before_anything_runs(plan, tmp_path):
     record = record_of(plan)
     require_recorded(plan, plan.cells, record)
     with pytest.raises(ConfigError, match="no cell easy-ppo-seed1"):
@@ -73,67 +65,59 @@ def test_what_the_record_lacks_or_ran_otherwise_is_refused_before_anything_runs(
     require_recorded(more, plan.cells, record)
 
 
-def test_the_command_says_which_cells_equal_the_record(plan, tmp_path, capsys):
+def test_the_command_says_which_cells_equal_the_record(plan, tmp_path, says):
     for cell in plan.jobs:
         write_cell(plan, cell, result_of(cell))
     elsewhere = replace(plan, folder=tmp_path / "record")
     elsewhere.folder.mkdir()
-    write_comparison(elsewhere, [lost(cell) if cell.seed else result_of(cell) for cell in plan.jobs])
-    words = ["study", str(tmp_path / "own.yaml"), "--out", str(tmp_path), "--allow-changes", "--methods", "ppo"]
-    check = ["--check", str(elsewhere.folder / "own.json")]
-    assert skillc([*words, *check, "--seeds", "0"]) == 0
-    assert "easy-ppo-seed0: equal to the record" in capsys.readouterr().out
-    assert skillc([*words, *check]) == 1
-    assert "easy-ppo-seed1: differs in 1 of 4 tasks without the skill" in capsys.readouterr().out
-    assert skillc([*words, "--check", str(tmp_path / "none.json")]) == 2
-    assert skillc([*words, *check, "--draw"]) == 2
+    studies.write_comparison(elsewhere, [lost(cell) if cell.seed else result_of(cell) for cell in plan.jobs])
+    words = [f"study {tmp_path}/own.yaml --out {tmp_path} --allow-changes --methods ppo --check"]
+    record = elsewhere.folder / "own.json"
+    assert "easy-ppo-seed0: equal to the record" in says(*words, record, "--seeds", 0)
+    assert "easy-ppo-seed1: differs in 1 of 4 tasks without the skill" in says(*words, record, status=1)
+    says(*words, tmp_path / "none.json", status=2)
+    says(*words, record, "--draw", status=2)
 
 
 def test_finished_cells_come_back_as_they_were(plan, tmp_path):
     there = plan_of(tmp_path / "there", TEXT.replace("[grpo, ppo]", "[grpo, ppo, rloo]"))
     done = [result_of(plan.cells[0]), lost(plan.cells[3])]
-    write_comparison(plan, done)
-    record = read_record(plan.folder / "own.json")
+    studies.write_comparison(plan, done)
+    record = studies.read_record(plan.folder / "own.json")
     assert [cell.name for cell in restore_cells(there, record)] == ["easy-grpo-seed0", "easy-ppo-seed1"]
     assert [found for cell in there.jobs if (found := read_cell(there, cell))] == done
     assert restore_cells(there, record) == []
 
 
-def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, capsys):
-    write_comparison(plan, [result_of(cell) for cell in plan.jobs])
+def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):
+    studies.write_comparison(plan, [result_of(cell) for cell in plan.jobs])
     for module in (run, run_folder):
         monkeypatch.setattr(module, "provenance", lambda: {"git": {"revision": "b" * 40, "changed": False}})
-    words = ["study", str(tmp_path / "own.yaml"), "--out", str(tmp_path / "out")]
-    assert skillc([*words, "--restore", str(plan.folder / "own.json")]) == 2
-    assert "2 revisions" in capsys.readouterr().err
+    words = [tmp_path / "own.yaml", "--out", tmp_path / "out", "--restore", plan.folder / "own.json"]
+    assert "2 revisions" in says("study", *words, status=2)
     assert not (tmp_path / "out").exists()
 
 
 def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
-    there, record = plan_of(tmp_path / "there"), record_of(plan)
-    older = {name: value for name, value in record.protocol["settings"].items() if name != "clip_high"}
-    assert restore_cells(there, replace(record, protocol={**record.protocol, "settings": older}))
-    gone = {**older, "no_more": 1}
+    there = plan_of(tmp_path / "there")
+    assert restore_cells(there, older(plan, "clip_high"))
     with pytest.raises(ConfigError, match="no_more was 1 and is nothing"):
-        restore_cells(there, replace(record, protocol={**record.protocol, "settings": gone}))
+        restore_cells(there, older(plan, "clip_high", no_more=1))
 
 
 def test_shared_options_are_compared_where_the_record_has_them(tmp_path):
     text = TEXT.replace("[grpo, ppo]", "[skillc]")
-    record = record_of(plan_of(tmp_path, text))
+    plan = plan_of(tmp_path, text)
     changed = plan_of(tmp_path / "there", f"{text}settings: {{method_options: {{tau_retire: 0.5}}}}")
     with pytest.raises(ConfigError, match=r"preset_options was .*0\.05.* and is .*0\.5"):
-        restore_cells(changed, record)
-    older = {name: value for name, value in record.protocol["settings"].items() if name != "preset_options"}
-    assert restore_cells(changed, replace(record, protocol={**record.protocol, "settings": older}))
+        restore_cells(changed, record_of(plan))
+    assert restore_cells(changed, older(plan, "preset_options"))
 
 
 def test_overrides_under_their_older_names_are_the_same(tmp_path):
     text = TEXT.replace("[grpo, ppo]", "[mine]") + "overrides: {mine: {method: grpo}}\n"
-    plan, there = plan_of(tmp_path, text), plan_of(tmp_path / "there", text)
-    record = record_of(plan)
-    older = {**record.protocol, "overrides": {"mine": {"preset": "grpo"}}}
-    assert restore_cells(there, replace(record, protocol=older))
+    record = record_of(plan_of(tmp_path, text), overrides={"mine": {"preset": "grpo"}})
+    assert restore_cells(plan_of(tmp_path / "there", text), record)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +131,10 @@ def test_overrides_under_their_older_names_are_the_same(tmp_path):
 )
 def test_another_protocol_is_refused(plan, tmp_path, changed, named):
     other = plan_of(tmp_path / "there", changed, tmp_path / "there" / "out")
-    for refused in (
-        lambda: restore_cells(other, record_of(plan)),
-        lambda: require_recorded(other, plan.cells, record_of(plan)),
-    ):
-        with pytest.raises(ConfigError, match=named):
-            refused()
+    with pytest.raises(ConfigError, match=named):
+        restore_cells(other, record_of(plan))
+    with pytest.raises(ConfigError, match=named):
+        require_recorded(other, plan.cells, record_of(plan))
     assert not (other.folder / "cells").exists()
 
 
@@ -160,43 +142,45 @@ def test_another_protocol_is_refused(plan, tmp_path, changed, named):
 
 
 @pytest.fixture
-def run_file(tmp_path: Path) -> Path:
-    return write_run_file(tmp_path)
+def words(tmp_path):
+    return [write_run_file(tmp_path), "--out", tmp_path / "out"]
 
 
-def test_a_tree_with_changes_is_refused(run_file, tmp_path, monkeypatch, capsys):
+def test_a_tree_with_changes_is_refused(words, monkeypatch, says):
     monkeypatch.setattr(run_folder, "provenance", lambda: {"git": {"revision": "a" * 40, "changed": True}})
-    assert skillc(["study", str(run_file), "--out", str(tmp_path / "out")]) == 2
-    assert "the working tree has changes" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert "the working tree has changes" in says("study", *words, status=2)
+    assert not words[-1].exists()
 
 
-def test_table_and_pictures_are_drawn_from_the_record(run_file, tmp_path, capsys):
-    out = tmp_path / "out"
-    words = ["study", str(run_file), "--out", str(out), "--draw"]
-    assert skillc(words) == 2
-    assert "skillc study RUN_FILE makes one" in capsys.readouterr().err
+def test_table_and_pictures_are_drawn_from_the_record_alone(words, says):
+    assert "skillc study RUN_FILE makes one" in says("study --draw", *words, status=2)
+    out = words[-1]
+    plan = plan_of(out.parent, TEXT.replace("easy: shipped", "easy: x, hard: y"), out)
     out.mkdir()
-    places = [("easy", UNTRAINED, 0), *(("easy", method, seed) for method in ("grpo", "ppo") for seed in (0, 1))]
-    write_comparison(read_run_file(run_file, out), [cell_of(each, [True, each[2] == 0] * 2) for each in places])
-    assert skillc(words) == 0
-    printed = capsys.readouterr().out
-    assert "## easy" in printed
-    assert "| ppo | 2 |" in printed
-    assert {path.name for path in out.iterdir()} == {"own.json", "table.md", "own.png", "own-curves.png"}
+    record = studies.write_comparison(plan, [cell_of(job.place, [True, job.seed == 0] * 2) for job in plan.jobs])
+    assert list(studies.read_record(out / "own.json").results) == list(record.results)
+    tables, names = [], {"table.md", "own.png", "own-curves.png"}
+    for _ in range(2):
+        printed = says("study --draw", *words)
+        assert "## easy" in printed
+        assert "| ppo | 2 |" in printed
+        assert {path.name for path in out.iterdir()} == {"own.json", *names}
+        tables.append((out / "table.md").read_text())
+        for name in names:
+            (out / name).unlink()
+    assert tables[0] == tables[1]
+    (out / "own.json").write_text("[]")
+    assert "no record" in says("study --draw", *words, status=2)
 
 
-def test_what_the_file_does_not_have_cannot_be_chosen(run_file, tmp_path, capsys):
-    words = ["study", str(run_file), "--out", str(tmp_path / "out"), "--allow-changes"]
-    for choice in (["--methods", "skillc"], ["--starts", "hard"], ["--seeds", "7"]):
-        assert skillc([*words, *choice]) == 2
-        assert f"{choice[1]!r}" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize("choice", ["--methods skillc", "--starts hard", "--seeds 7"])
+def test_what_the_file_does_not_have_cannot_be_chosen(words, says, choice):
+    assert f"{choice.split()[1]!r}" in says("study --allow-changes", *words, *choice.split(), status=2)
+    assert not words[-1].exists()
 
 
-def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tmp_path):
-    run_file.write_text(TEXT.replace("easy: shipped", "easy: shipped, hard: shipped-hard"))
-    plan = read_run_file(run_file, tmp_path)
+def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(tmp_path):
+    plan = plan_of(tmp_path, TEXT.replace("easy: shipped", "easy: shipped, hard: shipped-hard"))
     assert plan.with_starts(plan.choose()) == plan.jobs
     names = [job.name for job in plan.with_starts(plan.choose(["ppo"], ["hard"], [1]))]
     assert names == ["hard-untrained", "hard-ppo-seed1"]
@@ -205,19 +189,20 @@ def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(run_file, tm
 
 @pytest.mark.parametrize("broken", [b"\xff\xfe", b"a: [", b"!!python/object/apply:os.system [ls]"])
 @pytest.mark.parametrize("suffix", [".yaml", ".toml"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys, broken, suffix):
+def test_a_file_that_cannot_be_read_is_named(tmp_path, says, broken, suffix):
     path = tmp_path / f"broken{suffix}"
     path.write_bytes(broken)
-    assert skillc(["study", str(path), "--allow-changes"]) == 2
-    assert path.name in capsys.readouterr().err
+    assert path.name in says("study --allow-changes", path, status=2)
 
 
-@pytest.mark.parametrize("name", ["study", "compare", "tune"])
-def test_cells_that_failed_are_no_interruption(name, run_file, tmp_path, monkeypatch):
-    words = {
-        "study": [str(run_file), "--allow-changes"],
-        "compare": ["--model", "shipped", "--budget-tokens", "100"],
-        "tune": ["--model", "shipped", "--budget-tokens", "100", "grid.temperature=1,2"],
-    }
-    monkeypatch.setattr(f"skillc_lab.commands.compare.{'tune' if name == 'tune' else 'compare'}", lambda *_, **__: [])
-    assert skillc([name, *words[name], "--out", str(tmp_path / "out")]) == 1
+@pytest.mark.parametrize(
+    ("line", "done_by"),
+    [
+        ("study {} --allow-changes", "compare"),
+        ("compare --model shipped --budget-tokens 100", "compare"),
+        ("tune --model shipped --budget-tokens 100 grid.temperature=1,2", "tune"),
+    ],
+)
+def test_cells_that_failed_are_no_interruption(line, done_by, words, monkeypatch, says):
+    monkeypatch.setattr(f"skillc_lab.commands.compare.{done_by}", lambda *_, **__: [])
+    says(line.format(words[0]), *words[1:], status=1)

@@ -1,25 +1,32 @@
-"""A whole comparison on the toy: cells, table, resumption, policies that play other tasks, and what is refused."""
+"""A whole comparison on the toy: cells, table, resumption, policies that play other tasks; tuning in rounds."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skill_library import SkillFileError
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.studies import Cell, Changed, ComparisonPlan, cells, read_method, read_record, replay_cell
+from skillc_lab import studies
+from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
 from skillc_lab.studies.cells import write_cell
 from skillc_lab.studies.run_file import RunFile
+from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.skillc_lab.studies_of import cell_of
 from tests.trainers.toys import toy_config
+from trainers.tracking import write_json
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+from skillc_lab.commands import compare as command
 from skillc_lab.studies import run as comparison
 
 
@@ -36,26 +43,25 @@ def test_a_comparison_is_written_and_gone_on_with(toy_folder, tmp_path, monkeypa
     assert [(cell.method, cell.seed) for cell in first] == [(m, s) for s in (0, 1) for m in plan.methods]
     assert len(notes) == 5
     assert notes[0].startswith("untrained: ")
-    assert all(cell.usage.tokens_generated >= 100 and cell.usage.updates < 9 for cell in first)
     assert len({cell.panel_sha256 for cell in first}) == 1
     for cell in first:
+        assert cell.usage.tokens_generated >= 100
+        assert (cell.usage.updates < 9, cell.usage.prompt_tokens > 0) == (True, True)
         start, *_, end = cell.curve
         assert (start.tokens, start.update, start.env_steps) == (0, 0, 0)
         assert (end.tokens, end.env_steps) == (cell.usage.tokens_generated, cell.usage.env_steps)
         # Two tasks of each of two types were held back; the rates are those of the outcomes.
         assert all(len(point.won_without) == 4 for point in cell.curve)
         assert end.without == end.won_without.count("1") / 4
-    assert all(cell.usage.prompt_tokens > 0 for cell in first)
-    assert all(cell.started.endswith("Z") and cell.run_file == {} for cell in first)
+        assert (cell.started[-1], cell.run_file) == ("Z", {})
     assert {cell.method: cell.acted["withdraws"] for cell in first} == {"grpo": False, "skillc:omega=0.2": True}
     assert {cell.acted["skill_share"] for cell in first if cell.method == "grpo"} == {0.0}
 
     record = json.loads((tmp_path / "comparison.json").read_text())
     assert [len(panel) for panel in record["panels"].values()] == [4]
     table = (tmp_path / "table.md").read_text()
-    assert "skillc:omega=0.2" in table
-    assert "skill withdrawn at update" in table
-    assert "bank uses" not in table
+    heads = ("skillc:omega=0.2", "skill withdrawn at update", "bank uses")
+    assert [head in table for head in heads] == [True, True, False]
     assert (tmp_path / "comparison.png").is_file()
     # What a finished run no longer needs is gone; its policy stays.
     assert {path.name for path in (tmp_path / "runs" / "grpo-seed0").iterdir()} >= {"metrics.jsonl", "policy"}
@@ -78,7 +84,9 @@ def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tm
     meant = [cell for cell in plan.cells if cell.method == "grpo"]
     assert [cell.method for cell in comparison.compare(plan, meant, work=work)] == ["grpo"]
     assert worked == [plan.jobs[0]]
-    assert [cell.place for cell in read_record(tmp_path / "comparison.json").results] == [c.place for c in plan.jobs]
+    assert [cell.place for cell in studies.read_record(tmp_path / "comparison.json").results] == [
+        c.place for c in plan.jobs
+    ]
 
 
 def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
@@ -100,9 +108,7 @@ def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
     def revision(letter: str, *, changed: bool = False) -> None:
         monkeypatch.setattr(comparison, "provenance", lambda: {"git": {"revision": letter * 40, "changed": changed}})
 
-    begun = tmp_path / "runs" / "grpo-seed0"
-    begun.mkdir(parents=True)
-    (begun / "versions.json").write_text(json.dumps({"git": {"revision": "a" * 40, "changed": False}}))
+    write_json(tmp_path / "runs" / "grpo-seed0" / "versions.json", {"git": {"revision": "a" * 40, "changed": False}})
     revision("a")
     comparison.require_one_revision(plan)
     revision("b")
@@ -114,39 +120,42 @@ def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
     comparison.require_one_revision(plan, allow_changes=True)
 
 
+GROUPS = {"group_size": 3, "preset_options": {"group_by": "task"}}
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "error", "message"),
     [
-        ({"methods": ()}, "needs methods"),
-        ({"methods": ("grpo", "grpo")}, "each once"),
-        ({"seeds": ()}, "needs seeds"),
-        ({"methods": ("grpo:omega",)}, "option=value"),
-        ({"overrides": {"ppo": {"steps": 3}}}, "not compared: ppo"),
-        ({"starts": {"a b": "x", "a_b": "y"}}, "one file name"),
+        ({"methods": ()}, ConfigError, "needs methods"),
+        ({"methods": ("grpo", "grpo")}, ConfigError, "each once"),
+        ({"seeds": ()}, ConfigError, "needs seeds"),
+        ({"methods": ("grpo:omega",)}, ConfigError, "option=value"),
+        ({"methods": ("skilc",)}, UnknownNameError, "skillc"),
+        ({"methods": ("skillc:omgea=1",)}, UnknownNameError, "omega"),
+        ({"methods": ("small groups",), "overrides": {"small groups": GROUPS}}, UnknownNameError, "small groups"),
+        ({"overrides": {"ppo": {"steps": 3}}}, ConfigError, "not compared: ppo"),
+        ({"starts": {"a b": "x", "a_b": "y"}}, ConfigError, "one file name"),
     ],
 )
-def test_a_plan_that_makes_no_table_is_refused(changes, message, toy_folder, tmp_path):
-    with pytest.raises(ConfigError, match=message):
+def test_a_plan_that_makes_no_table_is_refused(changes, error, message, toy_folder, tmp_path):
+    with pytest.raises(error, match=message):
         plan_of(toy_folder, tmp_path, **changes)
 
 
 def test_a_method_is_a_recipe_with_options():
-    assert read_method("skillc+baseline:raise_by=0.3,gate=null") == ("skillc+baseline", {"raise_by": 0.3, "gate": None})
-    with pytest.raises(UnknownNameError, match="skillc"):
-        read_method("skilc")
-    with pytest.raises(UnknownNameError, match="omega"):
-        read_method("skillc:omgea=1")
+    assert studies.read_method("skillc+baseline:raise_by=0.3,gate=null") == (
+        "skillc+baseline",
+        {"raise_by": 0.3, "gate": None},
+    )
 
 
 def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
-    own = {"preset": "grpo", "group_size": 3, "preset_options": {"group_by": "task"}}
-    plan = plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": own})
-    (cell,) = (cell for cell in plan.cells if cell.method == "small groups" and cell.seed == plan.seeds[0])
+    own = {"small groups": {"preset": "grpo", **GROUPS}}
+    plan = plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides=own)
+    _, cell, *_ = plan.cells
     config = plan.training(cell)
     assert (config.method, config.group_size, config.method_options) == ("grpo", 3, {"group_by": "task"})
     assert plan.evaluation(cell, "policy").group_size == plan.config.group_size
-    with pytest.raises(UnknownNameError, match="small groups"):
-        plan_of(toy_folder, tmp_path, methods=("skillc", "small groups"), overrides={"small groups": {"group_size": 3}})
 
 
 # Finished policies ----------------------------------------------------------------------------------------------------
@@ -155,11 +164,11 @@ def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
 def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):
     plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
     comparison.compare(plan, [cell for cell in plan.cells if cell.seed == 0])
-    first = read_record(tmp_path / "comparison.json").results
+    first = studies.read_record(tmp_path / "comparison.json").results
     monkeypatch.setattr("skillc_lab.studies.cells.run", lambda config: pytest.fail(f"{config.run} is trained"))
     found = comparison.compare(Changed("train").plan(plan), work=partial(replay_cell, plan))
     assert [(cell.method, cell.seed) for cell in found] == [("grpo", 0)], "the other seed is not trained"
-    second = read_record(tmp_path / "train" / "comparison_train.json")
+    second = studies.read_record(tmp_path / "train" / "comparison_train.json")
     assert second.protocol["held_out"] == "train"
     assert (tmp_path / "train" / "table.md").is_file()
     for before, after in zip(first, second.results, strict=True):
@@ -167,40 +176,131 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
         assert after.panel_sha256 != before.panel_sha256
         assert {task.task_id for task in after.outcomes}.isdisjoint(task.task_id for task in before.outcomes)
     comparison.compare(Changed("test").plan(plan), work=partial(replay_cell, plan))
-    again = read_record(tmp_path / "test" / "comparison_test.json").results
+    again = studies.read_record(tmp_path / "test" / "comparison_test.json").results
     assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
     for gone in ("runs/grpo-seed0/policy", "train"):
         shutil.rmtree(tmp_path / gone)
     with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
         comparison.compare(Changed("train").plan(plan), work=partial(replay_cell, plan))
-    (start,) = read_record(tmp_path / "train" / "comparison_train.json").results
+    (start,) = studies.read_record(tmp_path / "train" / "comparison_train.json").results
     assert start.method == "untrained", "what could be played is written"
+
+
+@pytest.fixture
+def own(tmp_path):
+    return RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changed", "memory"), [({"library": "alfworld:wrong"}, "library"), ({"split": "train"}, "own")]
 )
-def test_a_changed_library_takes_the_place_of_a_methods_own_memory(tmp_path, monkeypatch, changed, memory):
-    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
-    start, played = plan.jobs[0], []
-    write_cell(plan, start, cell_of(start.place, [True]))
+def test_a_changed_library_takes_the_place_of_a_methods_own_memory(own, monkeypatch, changed, memory):
+    start, played = own.jobs[0], []
+    write_cell(own, start, cell_of(start.place, [True]))
     monkeypatch.setattr(cells, "evaluate_policy", lambda *_, memory, **__: pytest.exit(played.append(memory)))
     with pytest.raises(pytest.exit.Exception):
-        replay_cell(plan, Changed(**changed).plan(plan), start)
+        replay_cell(own, Changed(**changed).plan(own), start)
     assert played == [memory]
 
 
-def test_a_changed_library_is_shown_to_the_policies_alone(tmp_path):
-    plan = RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
-    changed = Changed(library="alfworld:wrong")
-    played = changed.plan(plan)
-    cell = plan.cells[0]
-    assert (played.evaluation(cell, "p").library, plan.evaluation(cell, "p").library) == ("alfworld:wrong", None)
-    assert (played.held_out, played.folder) == (plan.held_out, tmp_path / "alfworld.wrong")
+def test_a_changed_library_is_shown_to_the_policies_alone(own, tmp_path):
+    played = Changed(library="alfworld:wrong").plan(own)
+    cell = own.cells[0]
+    assert (played.evaluation(cell, "p").library, own.evaluation(cell, "p").library) == ("alfworld:wrong", None)
+    assert (played.held_out, played.folder) == (own.held_out, tmp_path / "alfworld.wrong")
     assert played.title == "own_alfworld.wrong"
     assert Changed("valid_seen", "alfworld:wrong").name == "valid_seen-alfworld.wrong"
     assert not Changed()
     with pytest.raises(UnknownNameError, match="valid_seen"):
-        Changed("valid_sen").plan(plan)
+        Changed("valid_sen").plan(own)
     with pytest.raises(SkillFileError, match="wrng"):
-        Changed(library="alfworld:wrng").plan(plan)
+        Changed(library="alfworld:wrng").plan(own)
+
+
+# Tuning: the same settings for every method, one rule for the best, and halving ---------------------------------------
+
+
+@pytest.fixture
+def tuning(toy_folder, tmp_path):
+    overrides = cross(["grpo"], {"learning_rate": [1e-3, 1e-2, 1e-1]})
+    config = toy_config(toy_folder, steps=8, transcripts_every=0, budget_tokens=80)
+    return ComparisonPlan(config, tuple(overrides), (0,), tmp_path, "test", 1, overrides=overrides, title="tuning")
+
+
+def tried(label: str, seed: int, won: str, area: float) -> CellResult:
+    curve = (CurvePoint(0, area, 0.0), CurvePoint(80, area, 0.0))
+    return cell_of(("", label, seed), [mark == "1" for mark in won], curve=curve)
+
+
+def test_every_method_gets_every_combination():
+    found = cross(["skillc", "csca"], {"learning_rate": [1e-3, 1e-2], "method_options.omega": [0.1, 0.2]})
+    assert len(found) == 8
+    expected = {"method": "skillc", "learning_rate": 0.01, "method_options": {"omega": 0.1}}
+    assert found["skillc.learning_rate=0.01.omega=0.1"] == expected
+    assert cross(["skillc"], {"method.omega": [0.1]}) == cross(["skillc"], {"method_options.omega": [0.1]})
+
+
+def test_a_grid_is_read_from_options():
+    found = studies.read_grid({"temperature": "1,1.5", "task_sampling": "types", "steps": 4, "seed": [1, 2]})
+    assert found == {"temperature": [1, 1.5], "task_sampling": ["types"], "steps": [4], "seed": [1, 2]}
+    with pytest.raises(ConfigError, match=r"grid\.temperature"):
+        studies.read_grid({"temperature": ","})
+
+
+def test_settings_are_ranked_by_the_end_and_the_way_there(tuning):
+    plan = replace(tuning, seeds=(0, 1))
+    low, middle, high = plan.methods
+    found = [
+        tried(low, 0, "11", 0.2),
+        tried(low, 1, "10", 0.2),
+        tried(middle, 0, "11", 0.6),
+        tried(middle, 1, "11", 0.2),
+    ]
+    ranked = rank_settings(plan, [*found, tried(high, 0, "11", 1.0)])
+    # One seed of the highest rate is missing: it is not ranked on the other alone.
+    assert [(found.label, found.seeds) for found in ranked] == [(middle, 2), (low, 2)]
+    assert ranked[0].score == pytest.approx((1.0 + 0.4) / 2)
+    assert ranked[1].score == pytest.approx((0.75 + 0.2) / 2)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 1)), min_size=1), st.floats(0.01, 1))
+def test_a_share_of_each_method_goes_on(scores, share):
+    ranked = [TunedSetting(f"{m}{n}", m, 1, score, score, 0.0) for n, (m, score) in enumerate(scores)]
+    ranked.sort(key=lambda found: (found.method, -found.score))
+    kept = best_settings(ranked, share)
+    by_method = {m: [found for found in ranked if found.method == m] for m in {m for m, _ in scores}}
+    for own in by_method.values():
+        labels = [found.label for found in own]
+        count = sum(label in kept for label in labels)
+        assert 1 <= count <= len(own)
+        assert [label for label in labels if label in kept] == labels[:count]
+
+
+def test_halving_runs_half_as_long_with_all_and_whole_with_the_better_half(tuning, tmp_path):
+    notes: list[str] = []
+    ranked = tune(tuning, rounds=2, note=notes.append)
+    first, second = (json.loads((tmp_path / name / "tuning.json").read_text()) for name in ("round1", "round2"))
+    settings = [record["protocol"]["settings"] for record in (first, second)]
+    assert [(own["budget_tokens"], own["steps"]) for own in settings] == [(40, 4), (80, 8)]
+    assert len(first["protocol"]["methods"]) == 3
+    assert sorted(second["protocol"]["methods"]) == sorted(found.label for found in ranked)
+    assert len(ranked) == 2
+    # A second call finds all runs done.
+    again: list[str] = []
+    assert tune(tuning, rounds=2, note=again.append) == ranked
+    assert len(again) == 2 < len(notes)
+
+
+def test_the_command_names_the_best_setting_as_options(toy_folder, tmp_path, says, monkeypatch):
+    # Another process would not know the toy.
+    monkeypatch.setattr(command, "tune", lambda plan, **rest: tune(plan, **{**rest, "workers": 0}))
+    config = toy_config(toy_folder, steps=2, transcripts_every=0, budget_tokens=20)
+    given = "env model library chat require_think max_reply_tokens max_context group_size steps tasks_per_step "
+    given += "panel_per_type budget_tokens"
+    words = ["tune chat.role=agent", *(f"{name}={getattr(config, name)}" for name in given.split())]
+    options = ["--seeds", 0, "--held-out", "test", "--out", tmp_path / "t"]
+    said = says(*words, "grid.learning_rate=0.001,0.01", *options)
+    assert "Best of grpo: skillc train method=grpo learning_rate=0.0" in said
+    assert len(json.loads((tmp_path / "t" / "tuning.json").read_text())["ranked"]) == 4
+    assert "grid.learning_rate" in says(*words, status=2)
+    assert "learning_rate" in says(*words, "grid.lerning_rate=1", *options, status=2)

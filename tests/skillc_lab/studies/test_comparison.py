@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
+from skillc_gym.errors import ConfigError, TranscriptError
+from skillc_lab import studies
 from skillc_lab.report import canvas
-from skillc_lab.studies import (
-    UNTRAINED,
-    CellResult,
-    ComparisonRecord,
-    CurvePoint,
-    area_difference,
-    change,
-    comparison_table,
-    difference,
-    draw_record,
-    draw_regime_map,
-    pictures,
-    record,
-    regimes_of,
-    success,
-    table,
-    write_comparison,
-)
+from skillc_lab.studies import UNTRAINED, CellResult, ComparisonRecord, CurvePoint, difference, pictures, table
 from skillc_lab.studies.pictures import TOLD_APART, curve_names
 from skillc_lab.studies.record import by_lead
 from skillc_lab.studies.result import area_under_curve, by_env_steps
@@ -63,14 +44,14 @@ STRONG, WEAK, SAME = random_cells("strong", 0.9), random_cells("weak", 0.3), ran
 )
 def test_the_area_is_the_mean_height_of_the_broken_line(budget, area):
     assert area_under_curve(CURVE, budget) == pytest.approx(area)
-    with pytest.raises(ConfigError, match="positive budget"):
-        area_under_curve(CURVE, 0)
 
 
 @given(st.floats(0, 1), st.integers(1, 10_000))
 def test_the_area_of_a_flat_line_is_its_height(height, budget):
     curve = [CurvePoint(0, height, 1.0), CurvePoint(1234, height, 1.0)]
     assert area_under_curve(curve, budget) == pytest.approx(height)
+    with pytest.raises(ConfigError, match="positive budget"):
+        area_under_curve(curve, 0)
 
 
 def test_areas_over_environment_steps_take_their_place():
@@ -81,12 +62,12 @@ def test_areas_over_environment_steps_take_their_place():
 
 def test_areas_are_compared_task_by_task():
     first, second = ([cell(m, s, [True] * 3 + [m == "a"]) for s in range(2)] for m in "ab")
-    found = area_difference(first, second, 100)
+    found = studies.area_difference(first, second, 100)
     assert found.mean == pytest.approx(area(first, 100).mean - area(second, 100).mean) == pytest.approx(1 / 8)
     assert found.over_tasks is not None
     without_tasks = [replace(each, curve=tuple(replace(p, won_without="") for p in each.curve)) for each in first]
     assert area(without_tasks, 100).mean == pytest.approx(area(first, 100).mean)
-    assert area_difference(without_tasks, second, 100).mean == pytest.approx(found.mean)
+    assert studies.area_difference(without_tasks, second, 100).mean == pytest.approx(found.mean)
 
 
 def test_a_seed_that_never_reaches_the_target_counts_in_the_median():
@@ -120,7 +101,7 @@ def test_equivalence_needs_enough_episodes_is_tested_on_both_sides_and_adjusted_
     same = difference(one, other)
     assert (same.mean, same.verdict(1.0)) == (0.0, "no significant difference")
     base, near = (
-        [cell(m, s, [True] * (4000 - lost) + [False] * lost) for s in range(3)] for m, lost in (("a", 0), ("b", 100))
+        [cell(m, s, [i >= lost for i in range(4000)]) for s in range(3)] for m, lost in (("a", 0), ("b", 100))
     )
     found = difference(near, base)
     assert found.equivalence_p(0.05) < 0.05 < found.equivalence_p(0.02)
@@ -143,8 +124,8 @@ def test_one_seed_or_fewer_than_the_baseline_has_get_no_verdict():
 
 def test_training_is_compared_with_its_start_in_both_conditions():
     after = [cell("a", seed, [True] * 45 + [False] * 15) for seed in range(3)]
-    assert change(after, START, skill=False).mean == pytest.approx(0.75)
-    kept = change(after, START, skill=True)
+    assert studies.change(after, START, skill=False).mean == pytest.approx(0.75)
+    kept = studies.change(after, START, skill=True)
     assert (kept.mean, kept.verdict(1.0)) == (0.0, "equivalent")
 
 
@@ -157,16 +138,14 @@ def test_only_common_seeds_on_one_panel_are_compared():
 
 def test_intervals_end_where_rates_do():
     half = [cell("a", seed, [bool(seed)] * 40) for seed in range(3)]
-    for found in (success(half, skill=False), area(half, 100)):
-        assert found.interval is not None
+    for found in (studies.success(half, skill=False), area(half, 100)):
         assert 0 <= found.interval.low < found.interval.high <= 1
     lead = difference(half, [cell("b", seed, [False] * 40) for seed in range(3)]).interval
-    assert lead is not None
     assert (lead.high, points(0.6, (-1.3, 1.4))) == (1.0, "+60.0 [-100, +100]")
 
 
 def lines(rows, before: CellResult | None = None) -> list[list[str]]:
-    return [line.strip("| ").split(" | ") for line in comparison_table(rows, before).markdown().splitlines()]
+    return [line.strip("| ").split(" | ") for line in studies.comparison_table(rows, before).markdown().splitlines()]
 
 
 def test_the_table_has_a_row_per_method_and_each_column_is_one_entry(monkeypatch):
@@ -179,7 +158,7 @@ def test_the_table_has_a_row_per_method_and_each_column_is_one_entry(monkeypatch
     assert "(baseline)" in weak
     assert any(": better" in cell for cell in strong)
     assert (heads[3], start[3], weak[3]) == ("updates", "none", "2 of <many>")
-    html = comparison_table(rows).html()
+    html = studies.comparison_table(rows).html()
     assert "<th>updates</th>" in html
     assert "<td>2 of &lt;many&gt;</td>" in html
     with pytest.raises(ConfigError, match="'ppo' has no cells"):
@@ -199,30 +178,6 @@ def test_what_was_counted_stands_beside_the_score():
     assert lines(method_rows(WEAK, "weak", 100))[0] == heads[:-4]
 
 
-def test_a_table_is_drawn_from_its_record_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "provenance", lambda: {"git": None})
-    results = [replace(START, start=start) for start in ("easy", "hard")]
-    for start in ("easy", "hard"):
-        results += [each for method in ("grpo", "ppo") for each in random_cells(method, 0.5, 2, start)]
-    plan = plan_of(tmp_path, TEXT.replace("easy: shipped", "easy: x, hard: y"), tmp_path / "out")
-    plan.folder.mkdir()
-    draw_record(record.write_comparison(plan, results), plan.folder)
-    names = ["table.md", "own.png", "own-curves.png"]
-    assert {path.name for path in plan.folder.iterdir()} == {*names, "own.json"}
-    read = record.read_record(plan.folder / "own.json")
-    assert list(read.results) == results
-    text = (plan.folder / "table.md").read_text()
-    for name in names:
-        (plan.folder / name).unlink()
-    assert [path.name for path in draw_record(read, plan.folder)] == names
-    assert (plan.folder / "table.md").read_text() == text
-    (plan.folder / "own.json").write_text("[]")
-    with pytest.raises(TranscriptError, match="no record"):
-        record.read_record(plan.folder / "own.json")
-    with pytest.raises(MissingDataError, match="skillc study RUN_FILE makes one"):
-        record.read_record(tmp_path / "none.json")
-
-
 def test_a_cell_comes_back_from_json():
     own = cell("a", 0, [True, False])
     scored = replace(own, outcomes=(replace(own.outcomes[0], score_with=0.5), own.outcomes[1]), actions={"with": {}})
@@ -235,38 +190,35 @@ def test_a_cell_comes_back_from_json():
 
 # Several studies side by side -----------------------------------------------------------------------------------------
 
-REGIMES = (
-    "starts: {easy: shipped, hard: shipped-hard}\nmethods: [grpo, ppo, skillc, skill0]\nbudget_tokens: 100\n"
-    "steps: 4\nevaluate_every: 2\n"
-)
+REGIMES = TEXT.replace("shipped", "shipped, hard: shipped-hard").replace("ppo", "ppo, skillc, skill0")
 WON = {"grpo": 16, "ppo": 16, "skillc": 36, "skill0": 4, UNTRAINED: 2}
 
 
 @pytest.fixture
-def several(tmp_path: Path) -> ComparisonRecord:
+def several(tmp_path):
     """Four methods from the easy start, with one of them in one seed; three from the hard one."""
     places = [(start, UNTRAINED, 0) for start in ("easy", "hard")]
     places += [("easy", m, s) for m in ("grpo", "ppo", "skillc") for s in range(3)] + [("easy", "skill0", 0)]
     places += [("hard", m, s) for m in ("grpo", "skillc", "skill0") for s in range(3)]
     results = [cell_of(place, [(i + place[2]) % 40 < WON[place[1]] for i in range(40)]) for place in places]
-    return write_comparison(plan_of(tmp_path, REGIMES), results)
+    return studies.write_comparison(plan_of(tmp_path, REGIMES), results)
 
 
 def test_every_starting_point_is_a_regime(several):
-    easy, hard = regimes_of([several])
+    easy, hard = studies.regimes_of([several])
     assert (easy.name, easy.seeds, hard.seeds) == ("alfworld, easy start", "1 to 3 seeds", "3 seeds")
     assert hard.row("ppo") is None
     verdicts = {row.method: row.against.verdict for row in easy.rows if row.against}
     assert (verdicts["skillc"], verdicts["skill0"]) == ("better", "one seed")
     with pytest.raises(ConfigError, match="no record has a cell"):
-        regimes_of([ComparisonRecord("empty", several.protocol, [])])
+        studies.regimes_of([ComparisonRecord("empty", several.protocol, [])])
     other = ComparisonRecord("other", {**several.protocol, "methods": ["ppo"]}, several.results)
     with pytest.raises(ConfigError, match="grpo, ppo"):
-        regimes_of([several, other])
+        studies.regimes_of([several, other])
 
 
 def test_methods_stand_by_their_lead_and_many_have_the_curves_of_the_candidates_alone(several):
-    regimes = regimes_of([several])
+    regimes = studies.regimes_of([several])
     assert by_lead(regimes) == ["grpo", "skillc", "ppo", "skill0"]
     assert curve_names(regimes) == ["grpo", "ppo", "skillc", "skill0"]
     more = [replace(regimes[0].rows[1], method=f"skillc:omega={i}") for i in range(4)]
@@ -281,7 +233,7 @@ def test_long_names_leave_room_for_titles_and_the_legend(several, tmp_path, monk
     text, found = pytest.importorskip("matplotlib.text", reason="needs the extra 'report'").Text, []
 
     @contextmanager
-    def kept(path: Path, width: float, height: float) -> Iterator[Any]:
+    def kept(path, width, height):
         with canvas(path, width, height) as figure:
             yield figure
             figure.draw_without_rendering()
@@ -291,9 +243,9 @@ def test_long_names_leave_room_for_titles_and_the_legend(several, tmp_path, monk
             found.append((title.get_window_extent().x1, right.bbox.x0, legend_end, figure.bbox.x1))
 
     monkeypatch.setattr(pictures, "canvas", kept)
-    (regime, _) = regimes_of([several])
+    (regime, _) = studies.regimes_of([several])
     rows = [replace(row, method=f"{row.method}.lr0.0001.groups4of16.minibatches4") for row in regime.rows]
-    draw_regime_map([replace(regime, rows=rows)], tmp_path / "map.png")
+    studies.draw_regime_map([replace(regime, rows=rows)], tmp_path / "map.png")
     ((title_end, beside, legend_end, whole),) = found
     assert title_end < beside
     assert legend_end <= whole

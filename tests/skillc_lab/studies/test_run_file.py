@@ -1,34 +1,25 @@
-"""Run files of studies: what they may say, what is refused in words, and which were declared before they ran."""
+"""Run files of studies: what they may say, and which were declared before they ran; jobs in processes of their own."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import sys
+import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.studies import compare, held_out_split, read_record, read_run_file
+from skillc_lab.studies import compare, cores, held_out_split, read_record, read_run_file, run_jobs
 from skillc_lab.studies.cells import write_cell
-from tests.skillc_lab.studies_of import TEXT as STUDY
-from tests.skillc_lab.studies_of import cell_of
+from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of
 
 STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
-TEXT = """
-starts: {easy: shipped, hard: shipped-hard}
-methods: [grpo, "skillc+relabelling:alpha=0"]
-budget_tokens: 1000
-steps: 4
-evaluate_every: 2
-"""
-
-
-def written(folder: Path, text: str, name: str = "own.yaml") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
@@ -39,28 +30,36 @@ def test_the_studies_of_the_project_can_be_read(path, tmp_path):
 
 
 def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
-    plan = read_run_file(written(tmp_path, TEXT), tmp_path)
-    assert (plan.title, plan.budget, plan.seeds, plan.held_out) == ("own", 1000, (0, 1, 2), "valid_unseen")
+    plan = plan_of(tmp_path, TEXT.replace("ppo]", '"skillc+relabelling:alpha=0"]').replace("seeds: [0, 1]\n", ""))
+    assert (plan.title, plan.budget, plan.seeds, plan.held_out) == ("own", 100, (0, 1, 2), "valid_unseen")
     assert plan.methods == ("grpo", "skillc+relabelling:alpha=0")
-    assert dict(plan.models) == {"easy": "shipped", "hard": "shipped-hard"}
+    assert dict(plan.models) == {"easy": "shipped"}
     assert (plan.config.learning_rate, plan.config.task_sampling, plan.config.validate_every) == (3e-4, "types", 2)
     assert plan.config.method_options == {"tau_retire": 0.05}
 
 
 def test_a_grid_adds_to_a_methods_own_options(tmp_path):
     own = "overrides: {skillc: {preset_options: {omega: 0.5, tau_retire: 0.2}}}\ngrid: {method_options.omega: [0.1]}\n"
-    text = TEXT.replace('grpo, "skillc+relabelling:alpha=0"', "skillc")
-    plan = read_run_file(written(tmp_path, text + own), tmp_path)
+    plan = plan_of(tmp_path, TEXT.replace("grpo, ppo", "skillc") + own)
     assert plan.training(plan.cells[0]).method_options == {"omega": 0.1, "tau_retire": 0.2}
 
 
+def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):
+    more = "grid: {learning_rate: [0.1, 0.01]}\n"
+    more += "overrides: {skillc: {steps: 3}, grpo.entropy: {method: grpo+entropy, learning_rate: 0.1}}\n"
+    plan = plan_of(tmp_path, TEXT.replace("ppo", "skillc") + more)
+    assert len(plan.methods) == 5
+    assert plan.methods[-1] == "grpo.entropy"
+    by_label = {one.method: plan.training(one) for one in plan.cells}
+    skillc = {label: config.steps for label, config in by_label.items() if config.method == "skillc"}
+    assert skillc == {"skillc.learning_rate=0.1": 3, "skillc.learning_rate=0.01": 3}
+
+
 def test_toml_says_the_same(tmp_path):
-    text = (
-        'methods = ["grpo", "skillc+relabelling:alpha=0"]\nbudget_tokens = 1000\nsteps = 4\nevaluate_every = 2\n'
-        '[starts]\neasy = "shipped"\nhard = "shipped-hard"\n'
-    )
-    plan = read_run_file(written(tmp_path, text, "own.toml"), tmp_path)
-    assert plan == read_run_file(written(tmp_path, TEXT), tmp_path)
+    path = tmp_path / "own.toml"
+    rest = TEXT.partition("\n")[2].replace("grpo, ppo", "'grpo', 'ppo'").replace(":", " =")
+    path.write_text(f'{rest}[starts]\neasy = "shipped"\n')
+    assert read_run_file(path, tmp_path) == plan_of(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -72,16 +71,17 @@ def test_toml_says_the_same(tmp_path):
         (TEXT + "overrides: {grpo: {seed: 3, resume: none}}", ConfigError, "grpo overrides resume, seed"),
         (TEXT + "held_out: valid_unsen", UnknownNameError, "split of the held-out tasks.*valid_unseen"),
         (TEXT + "held_out_per_type: 0", ConfigError, "at least 1, or none for all; got 0"),
+        (TEXT + "grid: {lerning_rate: [0.1]}", UnknownNameError, "learning_rate"),
         (TEXT.replace("grpo", "grop"), UnknownNameError, "grpo"),
         (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
-        (TEXT.replace("budget_tokens: 1000\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
+        (TEXT.replace("budget_tokens: 100\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
         ("- grpo", ConfigError, "must hold keys and values"),
         ("a: [", ConfigError, "cannot be read"),
     ],
 )
 def test_a_file_that_makes_no_study_is_refused(text, error, message, tmp_path):
     with pytest.raises(error, match=message):
-        read_run_file(written(tmp_path, text), tmp_path)
+        plan_of(tmp_path, text)
     with pytest.raises(MissingDataError, match="no run file"):
         read_run_file(tmp_path / "none.yaml", tmp_path)
 
@@ -107,9 +107,11 @@ def git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture
-def run_file(tmp_path: Path) -> Path:
+def run_file(tmp_path):
     git(tmp_path, "init")
-    return written(tmp_path, f"{STUDY}preregistered: true\n")
+    path = tmp_path / "own.yaml"
+    path.write_text(f"{TEXT}preregistered: true\n")
+    return path
 
 
 def committed(path: Path) -> Path:
@@ -127,43 +129,101 @@ def played(started: str):
     return work
 
 
-def start(path: Path, started: str = LATER):
+def start(path: Path):
+    """A plan, what runs it, and its job of the untrained policy."""
     plan = read_run_file(path, path.parent / "out")
-    jobs = [job for job in plan.jobs if not job.trained]
-    return plan, lambda: compare(plan, [], work=played(started)), jobs
+    (job,) = [job for job in plan.jobs if not job.trained]
+    return plan, lambda: compare(plan, [], work=played(LATER)), job
 
 
 def test_what_git_does_not_have_is_not_preregistered(run_file):
-    _, run, _ = start(run_file)
     with pytest.raises(ConfigError, match="commit it before the first cell"):
-        run()
+        start(run_file)[1]()
     committed(run_file).write_text(run_file.read_text() + "# changed\n")
     with pytest.raises(ConfigError, match="commit it before the first cell"):
         start(run_file)[1]()
 
 
 def test_a_cell_from_before_the_commit_or_of_another_file_refutes_it(run_file):
-    plan, run, jobs = start(committed(run_file))
+    plan, run, job = start(committed(run_file))
     run()
-    played(EARLIER)(plan, jobs[0])
-    with pytest.raises(ConfigError, match=f"{jobs[0].name} began {EARLIER}"):
-        run()
-    played("")(plan, jobs[0])
-    with pytest.raises(ConfigError, match="not recorded"):
-        run()
-    played(LATER)(plan, jobs[0])
+    for started, fault in ((EARLIER, f"{job.name} began {EARLIER}"), ("", "not recorded")):
+        played(started)(plan, job)
+        with pytest.raises(ConfigError, match=fault):
+            run()
+    played(LATER)(plan, job)
     run_file.write_text(run_file.read_text() + "# changed\n")
     with pytest.raises(ConfigError, match="another content"):
         start(committed(run_file))[1]()
 
 
-def test_the_record_says_when_it_was_declared_and_when_it_began(run_file, monkeypatch):
-    plan, run, jobs = start(committed(run_file))
-    played(LATER)(plan, jobs[0])
+def test_the_record_says_when_it_was_declared_and_when_it_began(run_file):
+    plan, run, job = start(committed(run_file))
+    played(LATER)(plan, job)
     run()
     text = (plan.folder / "own.json").read_text()
-    assert plan.declared is not None
     for said in (plan.declared.sha256, plan.declared.commit, plan.declared.committed, f'"first_cell": "{LATER}"'):
         assert str(said) in text
     (cell,) = read_record(plan.folder / "own.json").results
     assert (cell.started, cell.run_file) == (LATER, plan.declared.to_json())
+
+
+# Jobs: as many at a time as asked for, failures passed over, none left behind -----------------------------------------
+
+
+def work(folder: Path, job: int) -> None:
+    if job == 2:
+        raise ValueError("two is refused")
+    (folder / f"done-{job}").write_text(os.environ["OMP_NUM_THREADS"])
+
+
+def wait_for_ever(folder: Path, job: int) -> None:
+    (folder / f"pid-{job}").write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def test_a_core_that_this_process_may_not_use_counts_for_nothing(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3}, raising=False)
+    assert cores() == 1
+
+
+def test_a_job_that_fails_leaves_its_words_and_lets_the_others_run(tmp_path):
+    jobs = {tmp_path / "logs" / f"{job}.log": job for job in (1, 2, 3)}
+    ended = dict(run_jobs(partial(work, tmp_path), jobs, workers=2))
+    assert ended == {1: True, 2: False, 3: True}
+    assert (tmp_path / "done-3").read_text() == "1"
+    assert "two is refused" in (tmp_path / "logs" / "2.log").read_text()
+
+
+def test_no_process_outlives_the_one_that_asked_for_it(tmp_path):
+    path = tmp_path / "asks.py"
+    path.write_text(
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "from functools import partial; from pathlib import Path\n"
+        "from tests.skillc_lab.studies.test_run_file import run_jobs, wait_for_ever\n"
+        "if __name__ == '__main__':\n"
+        f"    folder = Path({str(tmp_path)!r})\n"
+        "    list(run_jobs(partial(wait_for_ever, folder), {folder / '1.log': 1}, workers=1))\n"
+    )
+    with subprocess.Popen([sys.executable, str(path)]) as parent:
+        pid = tmp_path / "pid-1"
+        wait_for(lambda: pid.is_file() and pid.read_text(), 60)
+        number = int(pid.read_text())
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    wait_for(lambda: not _alive(number), 20)
+    assert not _alive(number)
+
+
+def wait_for(condition, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _alive(number: int) -> bool:
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

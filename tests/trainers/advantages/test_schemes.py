@@ -37,6 +37,10 @@ def test_a_group_is_a_task_a_condition_or_a_shown_text(group_by, groups):
     played = [replace(episode(won=n % 2 == 0, condition=z), skill_sha256=s) for n, (s, z) in enumerate(shown)]
     batch = batch_of(played)
     assert np.allclose(Grpo(group_by=group_by)(batch).values, grpo(batch.returns, list(groups)))
+    assert np.array_equal(Rloo()(batch).values, rloo(batch.returns, batch.task))
+    assert RaisedBaseline(raise_by=0.0)(batch).values[3] == 0.0
+    expected = raised_baseline(batch.returns, batch.task, batch.condition, 0.5, 0.1)
+    assert np.array_equal(RaisedBaseline()(batch).values, expected)
 
 
 def slow_rloo(returns, task):
@@ -124,7 +128,7 @@ def test_gae_is_the_weighted_sum_of_temporal_differences(steps, gamma, lam):
 
 def test_no_rollouts_have_no_advantages():
     assert rloo([], []).size == grpo([], []).size == gae([], []).size == 0
-    assert gigpo([], [], [], []) == []
+    assert gigpo([], [], [], []) == whiten([]) == []
     assert [own.size for own in gigpo([1.0], ["x"], [[]], [[]])] == [0]
 
 
@@ -148,7 +152,6 @@ def test_whitening_is_over_all_tokens_together():
     flat = np.concatenate(got)
     assert flat.mean() == pytest.approx(0, abs=1e-12)
     assert flat.var() == pytest.approx(1, abs=1e-6)
-    assert whiten([]) == []
 
 
 @pytest.mark.parametrize(
@@ -172,24 +175,15 @@ def test_bad_arguments_are_named(call, message):
 
 
 def test_gigpo_gives_every_token_its_steps_value():
-    batch = batch_of(
-        [
-            episode(won=True, actions=["a", "b"], observations=["start", "left"]),
-            episode(won=False, actions=["a", "b"], observations=["start", "right"]),
-        ]
-    )
-    got = Gigpo()(batch)
-    assert [own.tolist() for own in got.values] == [
-        [0.5 + 0.475] * 2 + [0.5] * 2,
-        [-0.5 - 0.475] * 2 + [-0.5] * 2,
-    ]
+    seen = {True: ["start", "left"], False: ["start", "right"]}
+    got = Gigpo()(batch_of([episode(won=won, observations=seen[won]) for won in (True, False)]))
+    assert [own.tolist() for own in got.values] == [[0.5 + 0.475] * 2 + [0.5] * 2, [-0.5 - 0.475] * 2 + [-0.5] * 2]
     assert got.log["step_cluster_share"] == 0.5
 
 
 def test_gigpo_puts_a_return_that_no_rewards_add_up_to_on_the_last_step():
-    played = [episode(won=True, observations=["s", "t"]), episode(won=False, observations=["s", "t"])]
-    batch = batch_of(played, returns=np.array([0.25, 0.0]))
-    first = Gigpo(gamma=1.0)(batch).values[0]
+    played = [episode(won=won, observations=["s", "t"]) for won in (True, False)]
+    first = Gigpo(gamma=1.0)(batch_of(played, returns=np.array([0.25, 0.0]))).values[0]
     assert first.tolist() == [0.125 + 0.125] * 4
 
 
@@ -203,12 +197,6 @@ def test_ppo_whitens_the_return_minus_the_value():
     np.testing.assert_allclose(plain.targets["old_values"][1], values[1])
     flat = np.concatenate(list(Ppo()(batch).values))
     assert (flat.mean(), flat.var()) == (pytest.approx(0, abs=1e-9), pytest.approx(1, abs=1e-6))
-
-
-def test_simple_schemes_are_their_formulas():
-    batch = batch_of([episode(won=True), episode(won=False), episode(won=False, condition=1)])
-    np.testing.assert_array_equal(Rloo()(batch).values, rloo(batch.returns, batch.task))
-    assert RaisedBaseline(raise_by=0.0)(batch).values[2] == 0.0
 
 
 ROLLOUTS = st.lists(
@@ -235,14 +223,8 @@ def test_utilisation_follows_its_definition(rollouts):
 
 
 def test_guided_rollouts_are_left_to_distillation():
-    batch = batch_of(
-        [
-            episode(won=True, condition=1, skill="heat"),
-            episode(won=False, condition=1, skill="heat"),
-            episode(won=True, condition=1, skill="general+heat"),
-            episode(won=True, condition=0),
-        ]
-    )
+    played = [(True, 1, "heat"), (False, 1, "heat"), (True, 1, "general+heat"), (True, 0, "")]
+    batch = batch_of([episode(won=won, condition=z, skill=skill) for won, z, skill in played])
     values = Utilisation()(batch).values
     assert values[0] > 0 > values[1]
     assert values[2:].tolist() == [0.0, 0.0]
@@ -268,17 +250,12 @@ def test_relabelling_weighs_won_injected_episodes_by_what_is_missing(rollouts, c
     assert whole.tolist() == [max(contrast, 0.0) if s and z else 0.0 for s, _, z in rollouts]
 
 
-def slow_baseline(rollouts, rho, sigma_min):
-    for value, task, injected in rollouts:
-        with_, plain = branches(rollouts, task)
-        own = with_ if injected else plain
-        b1 = statistics.fmean(with_) if with_ else 0.0
-        baseline = b1 if injected else max(statistics.fmean(plain), rho * b1)
-        yield (value - baseline) / max(statistics.pstdev(own), sigma_min)
-
-
 @given(WON_OR_LOST, st.floats(0, 1), st.floats(0.01, 1))
 def test_the_raised_baseline_follows_its_definition(rollouts, rho, sigma_min):
     returns, task, condition = zip(*rollouts, strict=True)
     got = raised_baseline(returns, task, condition, rho, sigma_min)
-    np.testing.assert_allclose(got, list(slow_baseline(rollouts, rho, sigma_min)), atol=1e-9)
+    for advantage, (value, name, injected) in zip(got, rollouts, strict=True):
+        with_, plain = branches(rollouts, name)
+        b1, b0 = (statistics.fmean(own) if own else 0.0 for own in (with_, plain))
+        baseline, spread = b1 if injected else max(b0, rho * b1), statistics.pstdev(with_ if injected else plain)
+        assert advantage == pytest.approx((value - baseline) / max(spread, sigma_min), abs=1e-9)

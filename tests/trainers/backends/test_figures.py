@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
@@ -20,12 +22,11 @@ from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize, build_model, build_tokenizer
 
 TEMPERATURE = 0.7
-WANTS = {"logprobs", "entropies"}
 
 
-def own_logprobs(model, ids, mask):
-    found = own_figures(model, model.get_output_embeddings(), Tokens(ids, mask), WANTS, temperature=TEMPERATURE)
-    return found["logprobs"], found["entropies"]
+def figures_of(model, tokens, *wants, **options):
+    layer = model.get_output_embeddings()
+    return own_figures(model, layer, tokens, set(wants), **{"temperature": TEMPERATURE, **options})
 
 
 @pytest.fixture
@@ -37,59 +38,43 @@ def model():
 
 
 @pytest.fixture
-def rows() -> tuple[torch.Tensor, torch.Tensor]:
+def rows() -> Tokens:
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(6, 20, (5, 30), generator=generator)
     mask = (torch.rand(5, 22, generator=generator) < 0.3).float()
-    return ids, mask * torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0])[:, None]
-
-
-def of_all_tokens(model, ids, columns):
-    """The plain definition: the whole forward pass, every logit."""
-    logits = model(input_ids=ids).logits[:, :-1] / TEMPERATURE
-    distribution = torch.distributions.Categorical(logits=logits)
-    return distribution.log_prob(ids[:, 1:])[:, -columns:], distribution.entropy()[:, -columns:]
+    return Tokens(ids, mask * torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0])[:, None])
 
 
 def test_own_tokens_have_log_probabilities_and_gradients_of_a_whole_forward_pass(model, rows):
-    ids, mask = rows
-    found, entropies = own_logprobs(model, ids, mask)
-    expected, entropy = of_all_tokens(model, ids, mask.shape[1])
-    assert torch.allclose(found, expected * mask, atol=1e-5)
-    assert torch.allclose(entropies, entropy * mask, atol=1e-5)
-    assert not entropies.requires_grad
-    parameters = list(model.parameters())
-    for mine, plain in zip(
-        torch.autograd.grad(found.exp().sum(), parameters),
-        torch.autograd.grad(((expected * mask).exp()).sum(), parameters),
-        strict=True,
-    ):
-        assert torch.allclose(mine, plain, atol=1e-5)
+    logits = model(input_ids=rows.input_ids).logits
+    found = figures_of(model, rows, "logprobs", "entropies")
+    assert torch.equal(model(input_ids=rows.input_ids).logits, logits), "the model forgets the hook"
+    plain = torch.distributions.Categorical(logits=logits[:, :-1] / TEMPERATURE)
+    expected = plain.log_prob(rows.input_ids[:, 1:])[:, -22:] * rows.mask
+    assert torch.allclose(found["logprobs"], expected, atol=1e-5)
+    assert torch.allclose(found["entropies"], plain.entropy()[:, -22:] * rows.mask, atol=1e-5)
+    assert not found["entropies"].requires_grad
+    ours, theirs = (
+        torch.autograd.grad(values.exp().sum(), [*model.parameters()]) for values in (found["logprobs"], expected)
+    )
+    assert all(map(partial(torch.allclose, atol=1e-5), ours, theirs))
 
 
 def test_the_fused_layer_of_accelerators_says_the_same(model, rows):
-    ids, mask = rows
-    own = torch.nn.functional.pad(mask, (ids.shape[1] - mask.shape[1], 0)) > 0
-    output_layer = model.get_output_embeddings()
-    picked = own_figures(model, output_layer, Tokens(ids, own.float()), WANTS, temperature=TEMPERATURE)
-    fused = figures._fused(model, ids, own)
-    assert torch.allclose(picked["logprobs"][:, 1:], fused["logprobs"], atol=1e-5)
-    assert torch.allclose(picked["entropies"][:, 1:], fused["entropies"], atol=1e-5)
+    own = torch.nn.functional.pad(rows.mask, (rows.input_ids.shape[1] - rows.mask.shape[1], 0))
+    picked = figures_of(model, Tokens(rows.input_ids, own), "logprobs", "entropies")
+    fused = figures._fused(model, rows.input_ids, own > 0)
+    for name in ("logprobs", "entropies"):
+        assert torch.allclose(picked[name][:, 1:], fused[name], atol=1e-5)
 
 
 def test_whole_distributions_and_heads_are_of_the_own_tokens_row_by_row(model, rows):
-    ids, mask = rows
-    head = torch.nn.Linear(16, 1)
-    wants = {"logprobs", "logits", "values"}
-    found = own_figures(
-        model, model.get_output_embeddings(), Tokens(ids, mask), wants, temperature=TEMPERATURE, heads={"values": head}
-    )
-    own = mask > 0
-    chosen = found["logits"].log_softmax(-1).gather(-1, ids[:, -mask.shape[1] :][own][:, None]).squeeze(-1)
+    head, own = torch.nn.Linear(16, 1), rows.mask > 0
+    found = figures_of(model, rows, "logprobs", "logits", "values", heads={"values": head})
+    chosen = found["logits"].log_softmax(-1).gather(-1, rows.input_ids[:, -22:][own][:, None]).squeeze(-1)
     assert torch.allclose(chosen, found["logprobs"][own], atol=1e-6)
-    hidden = model(input_ids=ids, output_hidden_states=True).hidden_states[-1]
-    expected = head(hidden)[:, :-1, 0][:, -mask.shape[1] :]
-    assert torch.allclose(found["values"], expected * mask, atol=1e-5)
+    hidden = model(input_ids=rows.input_ids, output_hidden_states=True).hidden_states[-1]
+    assert torch.allclose(found["values"], head(hidden)[:, :-1, 0][:, -22:] * rows.mask, atol=1e-5)
 
 
 @pytest.mark.parametrize("share", [False, True])
@@ -101,18 +86,10 @@ def test_heads_are_float32_under_autocast(model, alike, share):
 
 
 def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, rows):
-    ids, mask = rows
-    found, _ = own_logprobs(model, ids, 0 * mask)
+    found = figures_of(model, Tokens(rows.input_ids, 0 * rows.mask), "logprobs")["logprobs"]
     found.sum().backward()
     assert not found.any()
     assert not any(parameter.grad.any() for parameter in model.parameters() if parameter.grad is not None)
-
-
-def test_the_model_forgets_the_hook(model, rows):
-    ids, mask = rows
-    before = model(input_ids=ids).logits
-    own_logprobs(model, ids, mask)
-    assert torch.equal(model(input_ids=ids).logits, before)
 
 
 @pytest.fixture
@@ -132,15 +109,7 @@ def with_gradient(model, tokens, share):
     head = torch.nn.Linear(16, 1)
     torch.nn.init.constant_(head.weight, 0.1)
     torch.nn.init.zeros_(head.bias)
-    found = own_figures(
-        model,
-        model.get_output_embeddings(),
-        tokens,
-        {"logprobs", "entropies", "logits", "value"},
-        temperature=TEMPERATURE,
-        heads={"value": head},
-        share=share,
-    )
+    found = figures_of(model, tokens, "logprobs", "entropies", "logits", "value", heads={"value": head}, share=share)
     model.zero_grad()
     weights = torch.arange(1.0, 1 + found["logprobs"].numel()).reshape(found["logprobs"].shape)
     loss = (weights * (found["logprobs"] + found["value"])).sum() + found["logits"].pow(2).sum()
@@ -159,19 +128,17 @@ def assert_alike(shared, apart):
 def test_what_rows_begin_alike_with_is_computed_once_to_the_same_figures_and_gradients(model, alike):
     seen = []
     handle = model.get_input_embeddings().register_forward_hook(lambda _, args, __: seen.append(args[0].numel()))
-    figures_apart, gradients_apart = with_gradient(model, alike, share=False)
-    figures_shared, gradients_shared = with_gradient(model, alike, share=True)
+    apart, shared = (with_gradient(model, alike, share) for share in (False, True))
     handle.remove()
     assert seen[1] < 0.6 * seen[0]
-    assert_alike((figures_shared, gradients_shared), (figures_apart, gradients_apart))
-    assert any(float(gradient.abs().max()) > 1.0 for gradient in gradients_apart)
+    assert_alike(shared, apart)
+    assert any(float(gradient.abs().max()) > 1.0 for gradient in apart[1])
 
 
 def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
-    tokens = Tokens(torch.tensor([[7, 8]]), torch.tensor([[1.0]]))
-    alone = with_gradient(model, tokens, share=True)[0]
-    assert torch.allclose(alone["logprobs"], with_gradient(model, tokens, share=False)[0]["logprobs"], atol=1e-6)
-    nothing = Tokens(torch.tensor([[7, 8]]), torch.tensor([[0.0]]))
+    alone, nothing = (Tokens(torch.tensor([[7, 8]]), torch.tensor([[own]])) for own in (1.0, 0.0))
+    shared, apart = (with_gradient(model, alone, share)[0]["logprobs"] for share in (True, False))
+    assert torch.allclose(shared, apart, atol=1e-6)
     assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]
 
 
@@ -195,10 +162,7 @@ def test_memory_grows_with_the_tokens_of_the_tree(model):
         ids[:, :40] = ids[0, :40]
         sizes = []
         with torch.autograd.graph.saved_tensors_hooks(lambda t: (sizes.append(t.numel()), t)[1], lambda t: t):
-            own_figures(
-                model, model.get_output_embeddings(), Tokens(ids, torch.ones(rows, 2)), {"logprobs"},
-                temperature=1.0, share=True,
-            )  # fmt: skip
+            figures_of(model, Tokens(ids, torch.ones(rows, 2)), "logprobs", temperature=1.0, share=True)
         return sum(sizes)
 
     small, large, larger = kept(10), kept(40), kept(160)

@@ -1,28 +1,52 @@
-"""Drawing along the tree of possible replies, and training on what was drawn."""
+"""Choosing among possible replies: drawn along their tree, and trained on; or scored, each as a whole."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.engines.test_scoring import EOS, requests
-from tests.trainers.engines.test_transformers import shapes_of_passes
+from tests.trainers.conftest import make_model
+from tests.trainers.engines.test_transformers import EOS, assert_uncached, shapes_of_passes, uncached_logprobs
 from tests.trainers.toys import next_batches, start_learner, toy_config
 from trainers.engines import Generation, Request, Sampling
 from trainers.engines.choosing import ChoosingOptions, TrieEngine
+from trainers.engines.scoring import ScoringEngine, ScoringOptions, TokenTree
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.evaluation.policy import evaluate_policy
+from trainers.rollout.policies import possible_commands
 from trainers.rollout.rows import choices_of, own_tokens
 from trainers.training import run
 
 ENGINES = (TransformersEngine, SharingEngine)
+
+
+def requests(*, rows: int, seed: int) -> list[Request]:
+    """Prompts of several lengths; replies of several lengths with beginnings in common."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for row in range(rows):
+        start = rng.integers(2, 40, 2).tolist()
+        replies = [[*start[: k % 3], *rng.integers(2, 40, rng.integers(0, 4)).tolist(), EOS] for k in range(3 + row)]
+        made.append(Request(row, rng.integers(2, 40, rng.integers(3, 30)).tolist(), 100 + row, choices=replies))
+    return made
+
+
+def going_on(asked: Sequence[Request], replies: Sequence[Generation], seed: int) -> list[Request]:
+    """The conversations behind these replies, whose prompts lie in the cache; with other choices."""
+    return [
+        Request(r.key, [*r.prompt_ids, *reply.token_ids, 3, 4], r.seed, choices=new.choices)
+        for r, reply, new in zip(asked, replies, requests(rows=len(asked), seed=seed), strict=True)
+    ]
 
 
 def plain(model: Any, request: Request, reply: Generation, temperature: float) -> list[float]:
@@ -62,11 +86,7 @@ def test_log_probabilities_are_those_of_a_plain_pass_over_conversations(tiny_mod
         for request, reply in zip(asked, replies, strict=True):
             assert reply.token_ids in [list(each) for each in request.choices]
             assert reply.logprobs == pytest.approx(plain(tiny_model, request, reply, 0.7), abs=1e-4)
-        later = requests(rows=6, seed=turn + 1)
-        asked = [
-            Request(r.key, [*r.prompt_ids, *reply.token_ids, 3, 4], r.seed, choices=new.choices)
-            for r, reply, new in zip(asked, replies, later, strict=True)
-        ]
+        asked = going_on(asked, replies, seed=turn + 1)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_rows": 2}, {"prefill_tokens": 8}])
@@ -99,18 +119,12 @@ def test_a_reply_is_always_possible(tiny_model: Any) -> None:
             assert reply.token_ids in [list(each) for each in request.choices if len(each) <= max(limit, shortest)]
 
 
-def test_words_without_choices_are_generated_below(tiny_model: Any) -> None:
-    below = TransformersEngine(tiny_model, [EOS])
+def test_words_without_choices_are_generated_below_and_commands_are_worded(tiny_model: Any) -> None:
     free = [Request(0, [5, 6], 1, 6)]
-    assert TrieEngine(below).generate(free, Sampling()) == TransformersEngine(tiny_model, [EOS]).generate(
-        free, Sampling()
-    )
-    with pytest.raises(ConfigError, match="all of them or none"):
-        TrieEngine(below).generate([*free, Request(1, [5], 1, choices=[[3, EOS]])], Sampling())
-
-
-def test_options_say_how_commands_are_given(tiny_model: Any) -> None:
     engine = TrieEngine(TransformersEngine(tiny_model, [EOS]), ChoosingOptions(reply="go: {command}", never=["help"]))
+    assert engine.generate(free, Sampling()) == TransformersEngine(tiny_model, [EOS]).generate(free, Sampling())
+    with pytest.raises(ConfigError, match="all of them or none"):
+        engine.generate([*free, Request(1, [5], 1, choices=[[3, EOS]])], Sampling())
     assert engine.worded(["help", "look"]) == ["go: look"]
     assert engine.worded(["help"]) == ["go: help"]
 
@@ -167,3 +181,64 @@ def test_an_evaluation_acts_possibly_in_every_turn(toy_folder: Path, engine: str
     assert turns
     assert all(turn.action_valid and turn.format_valid for turn in turns)
     assert turns[0].reply.startswith("<action>")
+
+
+# Scoring -------------------------------------------------------------------------------------------------------------
+
+
+def plain_scores(model: Any, request: Request, *, mean: bool) -> list[float]:
+    found = [uncached_logprobs(model, list(request.prompt_ids), Generation(list(r)), 1.0) for r in request.choices]
+    return [float(each.mean() if mean else each.sum()) for each in found]
+
+
+@pytest.mark.parametrize("normalise", ["mean", "sum"])
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_the_reply_with_the_best_score_is_taken(normalise: Any, attention: str) -> None:
+    model = make_model(40, kv_heads=1)
+    model.set_attn_implementation(attention)
+    engine = ScoringEngine(model, [EOS], ScoringOptions(normalise=normalise))
+    asked = requests(rows=6, seed=0)
+    for turn in range(3):
+        chosen = engine.generate(asked, Sampling(greedy=True))
+        best = [int(np.argmax(plain_scores(model, request, mean=normalise == "mean"))) for request in asked]
+        assert [reply.token_ids for reply in chosen] == [r.choices[i] for r, i in zip(asked, best, strict=True)]
+        assert_uncached(model, [(list(r.prompt_ids), reply) for r, reply in zip(asked, chosen, strict=True)])
+        asked = going_on(asked, chosen, seed=turn + 1)
+
+
+def test_draws_follow_the_softmax_of_the_scores_and_the_seed(tiny_model: Any) -> None:
+    engine = ScoringEngine(tiny_model, [EOS], ScoringOptions(normalise="sum"))
+    request = requests(rows=1, seed=0)[0]
+    asked = [Request(i, request.prompt_ids, i, choices=request.choices) for i in range(600)]
+    replies = [reply.token_ids for reply in engine.generate(asked, Sampling(2.0))]
+    expected = torch.tensor(plain_scores(tiny_model, request, mean=False)).div(2.0).softmax(-1)
+    for choice, share in zip(request.choices, expected, strict=True):
+        assert np.mean([reply == list(choice) for reply in replies]) == pytest.approx(float(share), abs=0.07)
+    assert [reply.token_ids for reply in engine.generate(asked[5:9], Sampling(2.0))] == replies[5:9]
+
+
+def test_replies_over_the_limit_are_left_out_and_words_of_its_own_refused(tiny_model: Any) -> None:
+    engine = ScoringEngine(tiny_model, [EOS], ScoringOptions())
+    (reply,) = engine.generate([Request(0, [5], 0, 2, choices=[[2, 3, EOS], [7, EOS]])], Sampling(greedy=True))
+    assert reply.token_ids == [7, EOS]
+    with pytest.raises(ConfigError, match="chooses among the commands"):
+        engine.generate([Request(0, [5], 0)], Sampling())
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=1, max_size=8))
+def test_a_tree_holds_every_reply(replies: list[list[int]]) -> None:
+    tree = TokenTree.of(replies)
+    seen = tree.ancestors()
+    for reply, path in zip(replies, tree.paths, strict=True):
+        assert tree.tokens[path].tolist() == reply
+        assert tree.parents[path].tolist() == [-1, *path[:-1]]
+        assert tree.depths[path].tolist() == list(range(len(reply)))
+        for node in path[:-1]:
+            assert node < tree.inner
+            assert np.flatnonzero(seen[node]).tolist() == sorted(path[: int(tree.depths[node]) + 1])
+    assert len(tree.tokens) == len({tuple(reply[: i + 1]) for reply in replies for i in range(len(reply))})
+
+
+def test_the_goal_stands_for_words_of_ones_own() -> None:
+    info = {"goal": "find a \\1 red mug", "admissible_commands": ["search[<query>]", "click[b]", "click[b]"]}
+    assert possible_commands(info) == ["search[find a \\1 red mug]", "click[b]"]

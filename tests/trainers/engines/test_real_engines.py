@@ -15,6 +15,8 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
+from transformers import AutoModelForCausalLM
+
 from tests.trainers.conftest import make_model, make_tokenizer
 from tests.trainers.engines.test_transformers import uncached_logprobs
 from tests.trainers.toys import GRADED, WORDS, next_batches, start_learner, toy_config, write_library
@@ -41,10 +43,8 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     tokenizer = make_tokenizer(WORDS)
     wide = {"hidden_size": 128, "intermediate_size": 64, "num_attention_heads": 2, "initializer_range": 0.1}
     tied = getattr(request, "param", "own") == "tied"
-    model = make_model(
-        len(tokenizer), layers=1, kv_heads=1, max_position_embeddings=512, tie_word_embeddings=tied, **wide
-    )
-    model.save_pretrained(tmp_path / "model")
+    sizes = {"max_position_embeddings": 512, "tie_word_embeddings": tied, **wide}
+    make_model(len(tokenizer), layers=1, kv_heads=1, **sizes).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
     write_library(tmp_path / "skills")
     return tmp_path
@@ -60,19 +60,12 @@ def started(name: str, start: Callable[[], Any]) -> Any:
         pytest.skip(f"vllm does not start here: {error!r}")
 
 
-@pytest.fixture
-def plain(folder: Path) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    return AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32).eval()
-
-
 @each_engine
-def test_an_engine_says_what_the_model_says(name: str, folder: Path, plain: Any) -> None:
+def test_an_engine_says_what_the_model_says(name: str, folder: Path) -> None:
     config = toy_config(folder, **EACH[name])
-    engine: Engine = started(
-        name, lambda: engine_spec(config.engine).for_checkpoint(CheckpointModel([1], config, lambda: plain))
-    )
+    plain = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.float32).eval()
+    checkpoint = CheckpointModel([1], config, lambda: plain)
+    engine: Engine = started(name, lambda: engine_spec(config.engine).for_checkpoint(checkpoint))
     requests = [Request(i, [5, 7 + i, 9, *range(6, 18)][: 2 + i], i, 6) for i in range(12)]
     for request, reply in zip(requests, engine.generate(requests, Sampling(greedy=True)), strict=True):
         with torch.no_grad():

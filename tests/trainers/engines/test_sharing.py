@@ -18,24 +18,18 @@ from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 
 
-def play(engine: Any, *, turns: int = 4, temperature: float = 0.2, release: bool = False) -> list[Any]:
+def play(engine: Any, temperature: float) -> list[Any]:
     """Three groups of five: what each hears depends on what it said, so members of a group part or stay together."""
-    rng = np.random.default_rng(0)
-    talks = {(g, m): rng.integers(2, 40, 9).tolist() if not m else [] for g in range(3) for m in range(5)}
-    talks = {(g, m): list(talks[g, 0]) for g, m in talks}
-    said = []
-    for turn in range(turns):
+    starts = np.random.default_rng(0).integers(2, 40, (3, 9)).tolist()
+    talks, said = {(g, m): starts[g] for g in range(3) for m in range(5)}, []
+    for turn in range(4):
         going = [key for key in talks if sum(key) % 4 != 3 or turn < 2]
-        requests = [
-            Request(key, list(talks[key]), int(50 * key[0] + key[1]), 2 + (key[1] // 3 + turn) % 5, turn=turn)
-            for key in going
-        ]
+        requests = [Request(key, talks[key], 50 * key[0] + key[1], 2 + (key[1] // 3 + turn) % 5, turn) for key in going]
         for key, reply in zip(going, engine.generate(requests, Sampling(temperature)), strict=True):
-            said.append((list(talks[key]), reply))
+            said.append((talks[key], reply))
             heard = np.random.default_rng([turn, *reply.token_ids]).integers(2, 40, 4 + turn).tolist()
             talks[key] = talks[key] + reply.token_ids + heard
-        if release:
-            engine.release([key for key in going if turn == 1 and sum(key) % 4 == 3])
+        engine.release([key for key in going if turn == 1 and sum(key) % 4 == 3])
     return said
 
 
@@ -43,23 +37,19 @@ def play(engine: Any, *, turns: int = 4, temperature: float = 0.2, release: bool
 @pytest.mark.parametrize("limits", [{}, {"max_rows": 15}, {"max_rows": 4}, {"prefill_tokens": 16}])
 @pytest.mark.parametrize("draft_tokens", [0, 1, 3])
 def test_replies_are_those_without_sharing(tiny_model: Any, temperature: float, limits: Any, draft_tokens: int) -> None:
-    apart = play(TransformersEngine(tiny_model, [EOS]), temperature=temperature)
-    shared = play(
-        SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **limits), temperature=temperature, release=True
-    )
+    apart = play(TransformersEngine(tiny_model, [EOS]), temperature)
+    shared = play(SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **limits), temperature)
     assert [reply.token_ids for _, reply in shared] == [reply.token_ids for _, reply in apart]
     assert_uncached(tiny_model, shared, temperature)
 
 
 def test_what_is_shared_is_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = shapes_of_passes(tiny_model, monkeypatch)
-    play(TransformersEngine(tiny_model, [EOS]), temperature=1e-3)
+    play(TransformersEngine(tiny_model, [EOS]), 1e-3)
     apart = sum(map(math.prod, shapes))
     shapes.clear()
-    said = play(SharingEngine(tiny_model, [EOS]), temperature=1e-3)
-    beginnings = {
-        tuple((prompt + reply.token_ids)[:n]) for prompt, reply in said for n in range(len(prompt + reply.token_ids))
-    }
+    said = [tuple(prompt + reply.token_ids) for prompt, reply in play(SharingEngine(tiny_model, [EOS]), 1e-3)]
+    beginnings = {each[:n] for each in said for n in range(len(each))}
     # Rows that have ended are carried along for a while, and a prompt's last token is always computed.
     assert len(beginnings) - 1 <= sum(map(math.prod, shapes)) < 0.6 * apart
 
@@ -72,23 +62,21 @@ def test_greedy_twins_never_part(tiny_model: Any, monkeypatch: pytest.MonkeyPatc
     assert all(reply == replies[0] for reply in replies)
 
 
-def test_a_conversation_that_has_ended_goes_on_where_it_was(tiny_model: Any) -> None:
-    """One that stops early keeps its beginning while its line goes on with the others."""
+def test_a_conversation_that_has_ended_goes_on_where_it_was_though_its_line_went_on(tiny_model: Any) -> None:
     engine = SharingEngine(tiny_model, [])
     short, long = engine.generate([Request("a", [5, 6], 0, 2), Request("b", [5, 6], 0, 9)], Sampling(greedy=True))
     assert long.token_ids[:2] == short.token_ids
     prompts = {"b": [5, 6, *long.token_ids, 9, 9], "a": [5, 6, *short.token_ids, 8, 8]}
-    for first, second in (("a", "b"), ("b", "a")):
-        both = [Request(key, prompts[key], 0, 4) for key in (first, second)]
-        said = engine.generate(both, Sampling(greedy=True))
-        assert_uncached(tiny_model, [(prompts[key], reply) for key, reply in zip((first, second), said, strict=True)])
+    for keys in ("ab", "ba"):
+        said = engine.generate([Request(key, prompts[key], 0, 4) for key in keys], Sampling(greedy=True))
+        assert_uncached(tiny_model, [(prompts[key], reply) for key, reply in zip(keys, said, strict=True)])
 
 
 def test_lines_without_conversations_are_forgotten(tiny_model: Any) -> None:
     """Fifteen conversations need fifteen rows at most, however often their lines part."""
     engine = SharingEngine(tiny_model, [EOS])
     for _ in range(2):
-        play(engine, temperature=1.0)
+        play(engine, 1.0)
         engine.release([(g, m) for g in range(3) for m in range(5)])
     assert len(engine._slots) <= 15
 
@@ -137,7 +125,7 @@ def test_the_longest_context_that_is_known_decides_and_nothing_where_votes_are_t
 @pytest.mark.parametrize("draft_tokens", [1, 3, 9])
 @pytest.mark.parametrize("temperature", [1.0, 0.2])
 def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, draft_tokens: int) -> None:
-    options = {"rows": 9, "turns": 6, "sampling": Sampling(temperature), "eos_bias": 12}
+    options = {"rows": 9, "turns": 6, "temperature": temperature, "longest": 11}
     plain = converse(TransformersEngine(tiny_model, [EOS]), **options)
     drafted = converse(TransformersEngine(tiny_model, [EOS], draft_tokens=draft_tokens), **options)
     assert [reply.token_ids for _, reply in drafted] == [reply.token_ids for _, reply in plain]
@@ -200,12 +188,11 @@ def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model
 def test_many_that_say_much_alike_part_and_stay_as_they_should(seed: int) -> None:
     """Five words and twelve members: drafts are confirmed, refused and ended in all at once."""
     model, rng = make_model(5), np.random.default_rng(seed)
-    talks = {member: rng.integers(0, 5, 4).tolist() if not member else [] for member in range(12)}
-    talks = {member: list(talks[0]) for member in talks}
+    talks = dict.fromkeys(range(12), rng.integers(0, 5, 4).tolist())
     shared, plain = SharingEngine(model, [EOS], draft_tokens=1 + 2 * (seed % 3)), TransformersEngine(model, [EOS])
     for turn in range(3):
         going = [member for member in talks if rng.random() < 0.8] or [0]
-        requests = [Request(m, list(talks[m]), 100 * seed + m, int(rng.integers(1, 9)), turn=turn) for m in going]
+        requests = [Request(m, talks[m], 100 * seed + m, int(rng.integers(1, 9)), turn=turn) for m in going]
         replies = shared.generate(requests, Sampling(0.5))
         assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.5))]
         assert_uncached(model, list(zip([talks[m] for m in going], replies, strict=True)), 0.5)

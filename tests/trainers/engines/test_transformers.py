@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
@@ -22,14 +22,14 @@ from trainers.models import segments
 EOS = 1
 
 
-def converse(engine: Any, *, rows: int, turns: int, sampling: Sampling, seed: int = 0, eos_bias: int = 6) -> list[Any]:
+def converse(engine: Any, *, rows: int = 5, turns: int = 4, temperature: float = 1.0, longest: int = 5) -> list[Any]:
     """Random conversations of ragged lengths; returns (prompt, generation) of every reply."""
-    rng = np.random.default_rng(seed)
+    rng, sampling = np.random.default_rng(0), Sampling(temperature)
     talks = {row: rng.integers(2, 40, rng.integers(3, 30)).tolist() for row in range(rows)}
     said = []
     for turn in range(turns):
         alive = [row for row in talks if not (row % 3 == 1 and turn > row % 4)]
-        requests = [Request(row, list(talks[row]), 100 + row, int(rng.integers(1, eos_bias))) for row in alive]
+        requests = [Request(row, list(talks[row]), 100 + row, int(rng.integers(1, longest + 1))) for row in alive]
         for row, reply in zip(alive, engine.generate(requests, sampling), strict=True):
             said.append((list(talks[row]), reply))
             talks[row] += reply.token_ids + rng.integers(2, 40, rng.integers(1, 12)).tolist()
@@ -67,7 +67,7 @@ def test_logprobs_equal_an_uncached_forward_pass_and_small_limits_change_nothing
     tiny_model: Any, temperature: float, options: dict[str, int]
 ) -> None:
     plain, limited = (
-        converse(TransformersEngine(tiny_model, [EOS], **limits), rows=9, turns=6, sampling=Sampling(temperature))
+        converse(TransformersEngine(tiny_model, [EOS], **limits), rows=9, turns=6, temperature=temperature)
         for limits in ({}, options)
     )
     assert [reply.token_ids for _, reply in plain] == [reply.token_ids for _, reply in limited]
@@ -75,13 +75,32 @@ def test_logprobs_equal_an_uncached_forward_pass_and_small_limits_change_nothing
         assert_uncached(tiny_model, said, temperature)
 
 
-def test_grouped_key_heads_and_eager_attention() -> None:
-    model = make_model(40, kv_heads=1)
-    plain = deepcopy(model)  # with the attention of transformers: the engine's takes shared keys as they lie
-    said = converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling())
-    assert_uncached(plain, said)
-    model.set_attn_implementation("eager")
-    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=6, turns=4, sampling=Sampling()))
+def family(name: str, **options: Any) -> Any:
+    import transformers
+
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+    ends = {"eos_token_id": 1, "pad_token_id": 0, "bos_token_id": None}
+    config = getattr(transformers, f"{name}Config")(vocab_size=40, num_key_value_heads=2, **ends, **sizes, **options)
+    return getattr(transformers, f"{name}ForCausalLM")(config).eval()
+
+
+MODELS: dict[str, Any] = {
+    "shared key heads": lambda: make_model(40, kv_heads=1),
+    "sliding windows": lambda: make_model(40, use_sliding_window=True, sliding_window=7, max_window_layers=1),
+    "Llama": lambda: family("Llama"),
+    "Qwen3": lambda: family("Qwen3", head_dim=8),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_of_other_kinds_and_attentions_which_keep_their_mode(kind: str) -> None:
+    model = MODELS[kind]().train()
+    plain = deepcopy(model).eval()  # with the attention of transformers: the engine's takes shared keys as they lie
+    assert ("sliding_attention" in getattr(plain.config, "layer_types", ())) == (kind == "sliding windows")
+    assert_uncached(plain, converse(TransformersEngine(model, [EOS])))
+    assert model.training
+    plain.set_attn_implementation("eager")
+    assert_uncached(plain, converse(TransformersEngine(plain, [EOS])))
 
 
 def grouped() -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -136,43 +155,13 @@ def test_prompts_are_padded_little_on_a_processor() -> None:
     assert len(chunks_by_length(range(8), lengths, 8192, torch.device("meta"))) == 2
 
 
-@pytest.mark.parametrize("family", ["Llama", "Qwen3"])
-def test_other_families(family: str) -> None:
-    import transformers
-
-    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
-    extra = {"head_dim": 8} if family == "Qwen3" else {}
-    config = getattr(transformers, f"{family}Config")(
-        vocab_size=40, num_key_value_heads=2, eos_token_id=1, pad_token_id=0, bos_token_id=None, **sizes, **extra
-    )
-    model = getattr(transformers, f"{family}ForCausalLM")(config).eval()
-    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
-
-
-def test_sliding_windows_are_respected() -> None:
-    model = make_model(40, use_sliding_window=True, sliding_window=7, max_window_layers=1)
-    assert "sliding_attention" in model.config.layer_types
-    assert_uncached(model, converse(TransformersEngine(model, [EOS]), rows=5, turns=4, sampling=Sampling()))
-
-
-def test_a_reply_does_not_depend_on_its_neighbours(tiny_model: Any) -> None:
-    prompts = [np.random.default_rng(i).integers(2, 40, 5 + 3 * i).tolist() for i in range(7)]
-    requests = [Request(i, prompt, 7 * i, 12) for i, prompt in enumerate(prompts)]
-    together = TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
-    alone = [TransformersEngine(tiny_model, [EOS]).generate([request], Sampling())[0] for request in requests]
-    shuffled = TransformersEngine(tiny_model, [EOS]).generate(requests[::-1], Sampling())[::-1]
-    assert [r.token_ids for r in together] == [r.token_ids for r in alone] == [r.token_ids for r in shuffled]
-
-
 def test_draws_follow_the_distribution(tiny_model: Any) -> None:
     requests = [Request(i, [5, 6, 7], i, 1) for i in range(4000)]
-    drawn = [
-        r.token_ids[0] for r in TransformersEngine(tiny_model, [EOS], max_rows=2000).generate(requests, Sampling())
-    ]
+    replies = TransformersEngine(tiny_model, [EOS], max_rows=2000).generate(requests, Sampling())
     with torch.no_grad():
         expected = tiny_model(torch.tensor([[5, 6, 7]])).logits[0, -1].softmax(-1).numpy()
-    seen = np.bincount(drawn, minlength=40) / len(drawn)
-    assert np.abs(seen - expected).max() < 5 * np.sqrt(0.25 / len(drawn))
+    seen = np.bincount([reply.token_ids[0] for reply in replies], minlength=40) / 4000
+    assert np.abs(seen - expected).max() < 5 * np.sqrt(0.25 / 4000)
 
 
 def test_replies_end_with_the_end_token_or_the_limit(tiny_model: Any) -> None:
@@ -184,41 +173,35 @@ def test_replies_end_with_the_end_token_or_the_limit(tiny_model: Any) -> None:
     assert all(len(r.token_ids) == 30 for r in replies if r.token_ids[-1] not in (EOS, 9))
 
 
-def test_a_changed_prefix_is_computed_again(tiny_model: Any) -> None:
+def test_what_is_not_in_the_cache_as_it_is_asked_for_is_computed_again(tiny_model: Any, monkeypatch: Any) -> None:
+    """A prompt that was changed or cut, and what a call left behind that was cut short."""
     engine = TransformersEngine(tiny_model, [EOS])
-    first = engine.generate([Request("a", [5, 6, 7, 8], 0, 4)], Sampling())[0]
-    changed = [5, 6, 30, 8, *first.token_ids, 12]
-    reply = engine.generate([Request("a", changed, 0, 4)], Sampling())[0]
-    shorter = engine.generate([Request("a", changed[:2], 0, 4)], Sampling())[0]
-    assert_uncached(tiny_model, [(changed, reply), (changed[:2], shorter)])
+
+    def say(prompt: list[int], tokens: int = 4) -> Generation:
+        return engine.generate([Request("a", prompt, 0, tokens)], Sampling())[0]
+
+    changed = [5, 6, 30, 8, *say([5, 6, 7, 8]).token_ids, 12]
+    for prompt in (changed, changed[:2]):
+        assert_uncached(tiny_model, [(prompt, say(prompt))])
+    monkeypatch.setattr(engine, "_decode", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        say([5, 20, 21, 22, 23])
+    monkeypatch.undo()
+    assert_uncached(tiny_model, [([5, 6, 7, 8, 9], say([5, 6, 7, 8, 9], 6))])
 
 
-def test_growing_conversations_cost_only_their_new_tokens(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_new_is_computed(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, shapes = TransformersEngine(tiny_model, []), shapes_of_passes(tiny_model, monkeypatch)
     talk = list(range(2, 30))
     talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 4, 5]
     engine.generate([Request(0, talk, 0, 3)], Sampling())
     # The last token drawn was never computed, so three are new: it and the two of the environment.
     assert shapes == [(1, 28), (1, 1), (1, 1), (1, 3), (1, 1), (1, 1)]
-
-
-def test_equal_fresh_prompts_are_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes = shapes_of_passes(tiny_model, monkeypatch)
-    requests = [Request(i, [5, 6, 7 + i // 4], i, 5) for i in range(8)]
-    replies = TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
-    assert shapes[0] == (2, 3)
+    shapes.clear()
+    requests = [Request(i, [5, 6, 7 + i // 4], i, 5) for i in range(1, 9)]
+    replies = engine.generate(requests, Sampling())
+    assert shapes[0] == (3, 3), "equal prompts that are fresh are computed once"
     assert_uncached(tiny_model, [(list(q.prompt_ids), r) for q, r in zip(requests, replies, strict=True)])
-
-
-def test_weights_that_change_need_a_reset() -> None:
-    model = make_model(40)
-    engine = TransformersEngine(model, [])
-    talk = [5, 6, 7]
-    talk += [*engine.generate([Request(0, talk, 0, 3)], Sampling())[0].token_ids, 9]
-    with torch.no_grad():
-        model.model.layers[0].self_attn.v_proj.weight.mul_(3)
-    engine.reset()
-    assert_uncached(model, [(talk, engine.generate([Request(0, talk, 0, 3)], Sampling())[0])])
 
 
 def test_released_rows_are_used_again(tiny_model: Any) -> None:
@@ -229,22 +212,20 @@ def test_released_rows_are_used_again(tiny_model: Any) -> None:
     assert len(engine._slots) == 6
 
 
-def test_the_model_keeps_its_mode_and_gradients_are_off(tiny_model: Any) -> None:
-    tiny_model.train()
-    TransformersEngine(tiny_model, [EOS]).generate([Request(0, [5], 0, 2)], Sampling())
-    assert tiny_model.training
-    tiny_model.eval()
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        ([Request(0, [5], 0), Request(0, [6], 0)], "same key"),
+        ([Request(0, [], 0)], "at least one prompt token"),
+        ([Request(0, [5], 0, 0)], "max_tokens >= 1"),
+    ],
+)
+def test_bad_requests(requests: list[Request], says: str, tiny_model: Any) -> None:
+    with pytest.raises(ConfigError, match=says):
+        TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
 
 
-def test_bad_requests(tiny_model: Any) -> None:
-    engine = TransformersEngine(tiny_model, [EOS])
-    with pytest.raises(ConfigError, match="same key"):
-        engine.generate([Request(0, [5], 0), Request(0, [6], 0)], Sampling())
-    with pytest.raises(ConfigError, match="at least one prompt token"):
-        engine.generate([Request(0, [], 0)], Sampling())
-
-
-def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are(tiny_model: Any) -> None:
+def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are() -> None:
     model = make_model(40)
     with torch.no_grad():
         model.lm_head.weight.zero_()  # all tokens alike: the draws alone decide
@@ -253,16 +234,6 @@ def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_
     with_, without, later, other = TransformersEngine(model, []).generate(requests, Sampling())
     assert with_.token_ids == without.token_ids
     assert len({tuple(reply.token_ids) for reply in (without, later, other)}) == 3
-
-
-def test_what_a_call_that_was_cut_short_left_behind_is_computed_again(tiny_model: Any, monkeypatch: Any) -> None:
-    engine, prompt = TransformersEngine(tiny_model, []), [5, 6, 7, 8, 9]
-    engine.generate([Request(0, prompt, 0, 2)], Sampling())
-    with monkeypatch.context() as patch:
-        patch.setattr(engine, "_decode", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            engine.generate([Request(0, [5, 20, 21, 22, 23], 0, 2)], Sampling())
-    assert_uncached(tiny_model, [(prompt, engine.generate([Request(0, prompt, 0, 6)], Sampling())[0])])
 
 
 LOGITS = st.lists(st.integers(-40, 40).map(lambda n: n / 8), min_size=3, max_size=12, unique=True)
@@ -282,24 +253,19 @@ def slow(logits: list[float], sampling: Sampling) -> set[int]:
     return inside
 
 
-@settings(max_examples=40, deadline=None)
-@given(LOGITS, st.floats(0.05, 1), st.integers(0, 5), st.floats(0, 0.9))
-def test_what_may_be_drawn(logits: list[float], top_p: float, top_k: int, min_p: float) -> None:
-    sampling = Sampling(top_p=top_p, top_k=top_k, min_p=min_p)
-    logprobs = torch.log_softmax(torch.tensor([logits], dtype=torch.float64), dim=-1)
-    found = set(torch.nonzero(likely_tokens(logprobs, sampling)[0]).flatten().tolist())
+@given(LOGITS, st.floats(0.05, 1), st.integers(0, 5), st.floats(0, 0.9), st.floats(0, 0.999))
+def test_what_may_be_drawn_is_drawn_and_its_log_probability_stays_whole(
+    logits: list[float], top_p: float, top_k: int, min_p: float, number: float
+) -> None:
+    rows, sampling = torch.tensor([logits], dtype=torch.float64), Sampling(top_p=top_p, top_k=top_k, min_p=min_p)
+    every = torch.log_softmax(rows, dim=-1)
+    found = set(torch.nonzero(likely_tokens(every, sampling)[0]).flatten().tolist())
     # A bound that is met up to rounding may go either way.
     near = {Sampling(top_p=min(1.0, top_p * f), top_k=top_k, min_p=min(0.99, min_p * f)) for f in (1 - 1e-9, 1 + 1e-9)}
     assert found in [slow(logits, each) for each in near] + [slow(logits, sampling)]
-
-
-@settings(max_examples=40, deadline=None)
-@given(LOGITS, st.floats(0, 0.999))
-def test_nothing_outside_is_ever_drawn_and_log_probabilities_stay_whole(logits: list[float], number: float) -> None:
-    rows, sampling = torch.tensor([logits]), Sampling(top_k=2)
     tokens, logprobs = draw(rows, np.array([number]), sampling)
-    assert int(tokens[0]) in slow(logits, sampling)
-    assert logprobs[0] == pytest.approx(float(torch.log_softmax(rows, -1)[0, tokens[0]]), abs=1e-6)
+    assert int(tokens[0]) in found
+    assert logprobs[0] == pytest.approx(float(every[0, tokens[0]]), abs=1e-6)
 
 
 def test_a_sampling_out_of_range_is_refused() -> None:
@@ -320,11 +286,8 @@ def test_each_pair_decides_its_own_number_in_the_half_open_unit_interval(pairs: 
     assert all(0.0 <= number < 1.0 for number in numbers)
 
 
-def test_seeds_differ_by_every_number_and_their_order() -> None:
+def test_seeds_differ_by_every_number_and_streams_and_counters_look_independent() -> None:
     assert len({derive_seed(a, b, c) for a in range(4) for b in range(4) for c in range(4)}) == 64
-
-
-def test_streams_and_counters_look_independent() -> None:
     seeds, counters = np.meshgrid(np.arange(200, dtype=np.uint64), np.arange(200, dtype=np.uint64))
     grid = uniforms(seeds.ravel(), counters.ravel()).reshape(200, 200)
     assert abs(grid.mean() - 0.5) < 0.01

@@ -6,6 +6,8 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,9 +15,8 @@ import pytest
 
 from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
 from trainers.base import Sampling
-from trainers.engines import Engine
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
-from trainers.engines.types import Generation, Request, StreamingEngine
+from trainers.engines.types import Engine, Generation, Request, StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
 
 
@@ -40,8 +41,7 @@ class FakeLLM:
     def generate(self, prompts: Any, sampling_params: Any, use_tqdm: bool) -> Any:
         self.calls.append((prompts, sampling_params))
         logprobs = [{token: SimpleNamespace(logprob=-0.1 * token)} for token in (5, 6, 1)]
-        completion = SimpleNamespace(token_ids=[5, 6, 1], logprobs=logprobs)
-        return [SimpleNamespace(outputs=[completion]) for _ in prompts]
+        return [SimpleNamespace(outputs=[SimpleNamespace(token_ids=[5, 6, 1], logprobs=logprobs)]) for _ in prompts]
 
     def reset_prefix_cache(self) -> None:
         self.calls.append("reset")
@@ -50,7 +50,6 @@ class FakeLLM:
 def test_tokens_go_in_and_log_probabilities_come_out() -> None:
     llm, synced = FakeLLM(), []
     engine = VllmEngine(llm, [1], before_generate=lambda: synced.append(1))
-    assert isinstance(engine, Engine)
     requests = [Request(0, [3, 4], 7, 9), Request(1, [3], 8, 5)]
     first, _ = engine.generate(requests, Sampling(0.4))
     assert (first.token_ids, first.logprobs) == ([5, 6, 1], pytest.approx([-0.5, -0.6, -0.1]))
@@ -99,7 +98,6 @@ class FakeSteps:
 def test_conversations_go_on_while_others_still_speak() -> None:
     steps, synced = FakeSteps({0: 2, 1: 6}), []
     engine = VllmEngine(SimpleNamespace(llm_engine=steps), [1], before_generate=lambda: synced.append(1))
-    assert isinstance(engine, StreamingEngine)
     order: list[tuple[Any, int]] = []
 
     def answer(replies: Any) -> list[Request]:
@@ -111,39 +109,26 @@ def test_conversations_go_on_while_others_still_speak() -> None:
     assert (synced, steps.most, steps.aborted) == ([1], 2, [])
 
 
+def fails(error: BaseException, *_: Any, **__: Any) -> Any:
+    raise error
+
+
 def test_what_is_under_way_is_given_up_when_somebody_raises() -> None:
     steps = FakeSteps({0: 1, 1: 6})
-
-    def answer(_: Any) -> list[Request]:
-        raise ConfigError("the environment is gone")
-
+    engine, asked = VllmEngine(SimpleNamespace(llm_engine=steps), [1]), [Request(key, [3], 0, 9) for key in "ab"]
     with pytest.raises(ConfigError, match="gone"):
-        VllmEngine(SimpleNamespace(llm_engine=steps), [1]).stream(
-            [Request(key, [3], 0, 9) for key in "ab"], Sampling(), answer
-        )
+        engine.stream(asked, Sampling(), partial(fails, ConfigError("the environment is gone")))
     assert steps.aborted == ["1"]
 
 
-class DeadSteps(FakeSteps):
-    """vLLM whose core has died: nothing works any more."""
-
-    def step(self) -> list[Any]:
-        raise RuntimeError("EngineCore encountered an issue.")
-
-    def abort_request(self, names: list[str]) -> None:
-        raise RuntimeError("EngineCore is gone.")
-
-
 def test_an_engine_that_dies_is_said_in_words() -> None:
-    dead = DeadSteps({})
-    engine = VllmEngine(SimpleNamespace(llm_engine=dead, generate=lambda *_, **__: dead.step()), [1])
-    with pytest.raises(EngineError, match=r"EngineCore encountered an issue.*resume=auto goes on"):
-        engine.stream([Request(0, [3], 0)], Sampling(), lambda replies: [])
-    with pytest.raises(EngineError, match="resume=auto goes on"):
-        engine.generate([Request(0, [3], 0)], Sampling())
-    server = VllmServerEngine(SimpleNamespace(generate=lambda **_: dead.step()), [1], lambda: None)
-    with pytest.raises(EngineError, match="The vLLM server failed"):
-        server.generate([Request(0, [3], 0)], Sampling())
+    dies = partial(fails, RuntimeError("EngineCore encountered an issue."))
+    steps = SimpleNamespace(add_request=lambda *_: None, step=dies, abort_request=partial(fails, RuntimeError("gone")))
+    engine = VllmEngine(SimpleNamespace(llm_engine=steps, generate=dies), [1])
+    server = VllmServerEngine(SimpleNamespace(generate=dies), [1], lambda: None)
+    for ask in (partial(engine.stream, answer=list), engine.generate, server.generate):
+        with pytest.raises(EngineError, match=r"failed \(EngineCore encountered an issue.*resume=auto goes on"):
+            ask([Request(0, [3], 0)], Sampling())
 
 
 def test_the_turns_of_a_conversation_have_different_seeds() -> None:
@@ -157,10 +142,8 @@ def test_a_prompt_near_the_models_limit_leaves_the_others_their_room() -> None:
     def generate(prompts: list[list[int]], max_tokens: int, **_: Any) -> Any:
         # As vLLM's server does it for the whole call.
         assert all(len(ids) + max_tokens <= 8 for ids in prompts), "maximum context length"
-        return {
-            "completion_ids": [[ids[0]] * max_tokens for ids in prompts],
-            "logprobs": [[[-0.1]] * max_tokens for _ in prompts],
-        }
+        said = [[ids[0]] * max_tokens for ids in prompts]
+        return {"completion_ids": said, "logprobs": [[[-0.1]] * max_tokens for _ in prompts]}
 
     engine = VllmServerEngine(SimpleNamespace(generate=generate), [1], lambda: None)
     prompts = {5: 1, 6: 7, 7: 2, 9: 5}
@@ -171,24 +154,22 @@ def test_a_prompt_near_the_models_limit_leaves_the_others_their_room() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "parallel", "processes", "kind", "asks"),
+    ("mode", "connected", "parallel", "processes", "kind", "asks"),
     [
-        ("colocate", 1, 4, VllmEngine, None),
-        ("server", 1, 1, VllmServerEngine, None),
-        ("server", 1, 2, LockstepEngine, VllmServerEngine),
-        ("unconnected", 1, 2, LockstepEngine, type(None)),
-        ("colocate", 2, 2, LockstepEngine, VllmEngine),
+        ("colocate", {"llm": None}, 1, 4, VllmEngine, None),
+        ("server", {"vllm_client": None}, 1, 1, VllmServerEngine, None),
+        ("server", {"vllm_client": "client"}, 1, 2, LockstepEngine, VllmServerEngine),
+        ("server", {}, 1, 2, LockstepEngine, type(None)),  # TRL connects the first process; the others ask through it
+        ("colocate", {"llm": None}, 2, 2, LockstepEngine, VllmEngine),
     ],
 )
-def test_which_engine_serves_which_set_up(mode: str, parallel: int, processes: int, kind: Any, asks: Any) -> None:
-    made = {"colocate": {"llm": FakeLLM()}, "server": {"vllm_client": object()}}.get(mode, {})
-    # TRL connects the first process alone; the others ask through it.
-    mode = "server" if mode == "unconnected" else mode
-    generation = SimpleNamespace(mode=mode, tensor_parallel_size=parallel, tp_group=None, **made)
+def test_which_engine_serves_which_set_up(
+    mode: str, connected: Any, parallel: int, processes: int, kind: Any, asks: Any
+) -> None:
+    generation = SimpleNamespace(mode=mode, tensor_parallel_size=parallel, tp_group=None, **connected)
     engine: Any = engine_of_trl(generation, [1], lambda: None, processes)
     assert type(engine) is kind
-    if asks is not None:
-        assert type(engine.engine) is asks
+    assert asks is None or type(engine.engine) is asks
 
 
 LENGTHS = ([1, 4], [2, 2], [])
@@ -216,7 +197,7 @@ class Threads:
         return found
 
 
-class Echo:
+class Echo(Engine):
     """Says a prompt's first token back; counts its calls."""
 
     def __init__(self) -> None:
@@ -227,25 +208,6 @@ class Echo:
         self.calls.append(len(requests))
         return [Generation([request.prompt_ids[0]]) for request in requests]
 
-    def release(self, keys: Any) -> None: ...
-
-    def reset(self) -> None: ...
-
-
-def play(engine: LockstepEngine, place: int, heard: list[tuple[int, int]]) -> None:
-    def answer(replies: Any) -> list[Request]:
-        heard.extend((request.key, reply.token_ids[0]) for request, reply in replies)
-        return [
-            Request(request.key, request.prompt_ids, 0, turn=request.turn + 1)
-            for request, _ in replies
-            if request.turn + 1 < LENGTHS[place][request.key]
-        ]
-
-    engine.reset()
-    engine.stream(
-        [Request(key, [100 * place + key], 0, turn=0) for key in range(len(LENGTHS[place]))], Sampling(), answer
-    )
-
 
 def test_all_play_to_their_ends_in_step() -> None:
     processes = len(LENGTHS)
@@ -254,9 +216,16 @@ def test_all_play_to_their_ends_in_step() -> None:
     heard: list[list[tuple[int, int]]] = [[] for _ in LENGTHS]
 
     def take_part(place: int) -> None:
+        def answer(replies: Any) -> list[Request]:
+            heard[place] += [(request.key, reply.token_ids[0]) for request, reply in replies]
+            going = [request for request, _ in replies if request.turn + 1 < LENGTHS[place][request.key]]
+            return [replace(request, turn=request.turn + 1) for request in going]
+
         engine = LockstepEngine(echo if place == 0 else None, Threads(place, shared), lambda: sent.append(1))
         assert isinstance(engine, StreamingEngine)
-        play(engine, place, heard[place])
+        engine.reset()
+        first = [Request(key, [100 * place + key], 0, turn=0) for key in range(len(LENGTHS[place]))]
+        engine.stream(first, Sampling(), answer)
 
     with ThreadPoolExecutor(processes) as threads:
         list(threads.map(take_part, range(processes), timeout=30))
@@ -275,12 +244,8 @@ def test_an_engine_that_dies_on_the_first_process_is_everybodys_error(monkeypatc
     exchange, told = ProcessExchange(first_asks=True), list[Any]()
     fake = SimpleNamespace(get_rank=lambda group: 0, broadcast_object_list=lambda box, **_: told.append(box[0]))
     monkeypatch.setattr(exchange, "_dist", fake)
-
-    def ask(error: BaseException) -> Any:
-        raise error
-
     with pytest.raises(EngineError, match="ConnectionError: nobody listens"):
-        exchange.result(lambda: ask(ConnectionError("nobody listens")))
+        exchange.result(partial(fails, ConnectionError("nobody listens")))
     with pytest.raises(KeyboardInterrupt):
-        exchange.result(lambda: ask(KeyboardInterrupt()))
+        exchange.result(partial(fails, KeyboardInterrupt()))
     assert told == [(None, "ConnectionError: nobody listens"), (None, "interrupted")]

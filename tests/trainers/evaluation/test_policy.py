@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -85,12 +86,8 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
 
 def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
-
-    def full(path: Path, value: Any) -> None:
-        raise StorageError(f"{path}: no space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr("trainers.evaluation.policy.write_json", full)
+        patched.setattr("trainers.evaluation.policy.write_json", Mock(side_effect=StorageError("no space left")))
         with pytest.raises(StorageError):
             found.save_all(tmp_path)
     evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
@@ -122,27 +119,24 @@ def seen(report: PolicyReport) -> set[tuple[int, str]]:
     return {(episode.condition, episode.skill_text or "") for episode in report.paired.episodes}
 
 
-def test_the_policys_own_memory_is_shown_or_the_library_on_request_and_recorded(
-    trained: TrainConfig, tmp_path: Path
-) -> None:
-    shown, recorded = [], []
-    for options in ({}, {"memory": "library"}):
-        folder = tmp_path / str(len(shown))
+def test_the_policys_own_memory_is_shown_or_the_library_on_request_and_recorded(trained, tmp_path) -> None:
+    own = sha256_of_file(Path(trained.model) / MEMORY_FILE)
+    library = {"skill text\n\nskill text of echo", "skill text\n\nskill text of other"}
+    for options, shown, recorded in (({}, {"skill text of done"}, own), ({"memory": "library"}, library, None)):
+        folder = tmp_path / str(len(options))
         report = evaluate_policy(trained, per_type=1, folder=folder, **options)
         report.save_all(folder)
-        shown.append(seen(report))
-        recorded.append(json.loads((folder / "evaluation.json").read_text()).get("memory_sha256"))
-    assert shown[0] == {(0, ""), (1, "skill text of done")}
-    texts = {text for condition, text in shown[1] if condition}
-    assert texts == {"skill text\n\nskill text of echo", "skill text\n\nskill text of other"}
-    assert recorded == [sha256_of_file(Path(trained.model) / MEMORY_FILE), None]
+        assert seen(report) == {(0, ""), *((1, text) for text in shown)}
+        assert json.loads((folder / "evaluation.json").read_text()).get("memory_sha256") == recorded
 
 
-def test_an_evaluation_learns_nothing(trained: TrainConfig) -> None:
+def test_an_evaluation_learns_nothing_and_no_server_is_silently_shown_the_library(trained: TrainConfig) -> None:
     path = Path(trained.model) / MEMORY_FILE
     before = path.read_bytes()
     assert evaluate_policy(trained, per_type=1).paired == evaluate_policy(trained, per_type=1).paired
     assert path.read_bytes() == before
+    with pytest.raises(ConfigError, match="keeps skills of its own"):
+        evaluate_policy(trained.with_(engine="openai", engine_options={"base_url": "http://localhost:1/v1"}))
 
 
 def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, tmp_path: Path) -> None:
@@ -159,17 +153,12 @@ def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: 
     assert policy_memory(replace(config, model=str(policy))) is None
 
 
-def test_a_damaged_or_foreign_memory_is_refused(trained: TrainConfig, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [({"env": "webshop"}, r"learned in 'webshop'.*--memory library"), ({"state": {}}, "is no skill memory")],
+)
+def test_a_damaged_or_foreign_memory_is_refused(trained: TrainConfig, tmp_path: Path, damage: Any, fault: str) -> None:
     saved = json.loads((Path(trained.model) / MEMORY_FILE).read_text())
-    config = replace(trained, model=str(tmp_path))
-    (tmp_path / MEMORY_FILE).write_text(json.dumps({**saved, "env": "webshop"}))
-    with pytest.raises(CheckpointError, match=r"learned in 'webshop'.*--memory library"):
-        policy_memory(config)
-    (tmp_path / MEMORY_FILE).write_text(json.dumps({**saved, "state": {}}))
-    with pytest.raises(CheckpointError, match="is no skill memory"):
-        policy_memory(config)
-
-
-def test_a_server_is_not_silently_shown_the_library_instead(trained: TrainConfig) -> None:
-    with pytest.raises(ConfigError, match="keeps skills of its own"):
-        evaluate_policy(trained.with_(engine="openai", engine_options={"base_url": "http://localhost:1/v1"}))
+    (tmp_path / MEMORY_FILE).write_text(json.dumps({**saved, **damage}))
+    with pytest.raises(CheckpointError, match=fault):
+        policy_memory(replace(trained, model=str(tmp_path)))

@@ -1,11 +1,12 @@
-"""Evaluation in words: a disturbed one equals an undisturbed one, and none waits for another."""
+"""Evaluation in words, through a scripted server and a real one: disturbed ones equal undisturbed ones, none waits."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def evaluate(server: Server, folder: Path, **options: Any) -> None:
     evaluate_policy(config, per_type=3, folder=folder).save_all(folder)
 
 
-def written(folder: Path) -> tuple[bytes, bytes, bytes]:
-    return tuple((folder / name).read_bytes() for name in ("report.json", "transcripts.jsonl", "usage.json"))  # type: ignore[return-value]
+def written(folder: Path) -> tuple[bytes, ...]:
+    return tuple((folder / name).read_bytes() for name in ("report.json", "transcripts.jsonl", "usage.json"))
 
 
 busy, broken = status(429, headers={"Retry-After": "0.01"}), status(500, "broken")
@@ -65,10 +66,8 @@ def test_pairs_are_played_and_counted(undisturbed: Path) -> None:
     report = json.loads((undisturbed / "report.json").read_text())
     assert (report["overall"]["n"], report["overall"]["sr_with"], report["overall"]["sr_without"]) == (3, 1.0, 0.0)
     used = json.loads((undisturbed / "usage.json").read_text())
-    assert used["without"]["requests"] == 3 * 8
-    assert used["all"]["episodes"] == 6
+    assert (used["without"]["requests"], used["all"]["episodes"], used["all"]["cost"]) == (3 * 8, 6, None)
     assert used["with"]["prompt_tokens"] > 0
-    assert used["all"]["cost"] is None
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -164,11 +163,11 @@ def test_a_full_context_is_told_apart_from_failure() -> None:
         return TextReply("<action>look</action>", 3, 1)
 
     report = play(ask)
+    assert report.usage is not None
     assert report.paired.cuts("context") == {"with": 2, "without": 0}
     assert report.paired.cuts("steps") == {"with": 0, "without": 2}
     assert [outcome.with_skill.steps for outcome in report.paired.outcomes] == [3, 3]
     used = {"episodes": 2, "requests": 6, "prompt_tokens": 18, "completion_tokens": 6, "cost": None}
-    assert report.usage is not None
     assert report.usage["with"] == used
 
 
@@ -187,21 +186,18 @@ def test_it_works_within_a_running_loop() -> None:
     assert len(asyncio.run(notebook()).paired.outcomes) == 2
 
 
-def test_other_settings_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
+def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal(path, {"model": "a", "chat": "default"}).add("k", {"x": 1})
     with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
         Journal(path, {"model": "b", "chat": "default"})
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
-
-
-def test_wrappers_are_part_of_what_a_journal_goes_on_with(tmp_path: Path) -> None:
-    wrapped = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}})
-    engine = FunctionEngine(plainly)
+    path.unlink()
+    wrapped, engine = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}}), FunctionEngine(plainly)
     assert "env_wrappers" not in policy_player(CONFIG, engine, tmp_path)._journal.path.read_text()
     with pytest.raises(ConfigError, match="env_wrappers was None, is"):
         policy_player(wrapped, engine, tmp_path)
-    (tmp_path / "journal.jsonl").unlink()
+    path.unlink()
     policy_player(wrapped, engine, tmp_path)
     with pytest.raises(ConfigError, match=r"env_wrappers was \{.*is None"):
         policy_player(CONFIG, engine, tmp_path)
@@ -225,9 +221,7 @@ def test_a_damaged_line_costs_its_own_episode(tmp_path: Path, damage: bytes) -> 
     assert set(Journal(path, {}).entries) == {"k", "l"}
 
 
-def test_the_command_evaluates_through_a_server(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_evaluates_through_a_server(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with openai_server(expert_reply) as server:
         words = f"evaluate --engine openai --base-url {server.base_url} --model scripted --per-type 1 --out {tmp_path} "
@@ -271,3 +265,68 @@ def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
     assert in_words.paired.episodes == in_tokens.paired.episodes
     assert in_words.paired.overall.sr_with > 0
     assert all(arm.tokens for each in in_tokens.paired.outcomes for arm in (each.with_skill, each.without_skill))
+
+
+# Through transformers' own server ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from tests.trainers.conftest import make_tokenizer
+
+    tokenizer = make_tokenizer(["go", "east", "west", "north", "south", "take", "coin", "look", "room", "Commands:"])
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4}
+    config = LlamaConfig(vocab_size=len(tokenizer), pad_token_id=0, eos_token_id=1, initializer_range=0.3, **shape)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        LlamaForCausalLM(config).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def address(model: Path) -> Iterator[str]:
+    """Where a server of the model is, as soon as it answers."""
+    for package in ("fastapi", "openai", "uvicorn"):
+        pytest.importorskip(package, reason="needs the serve extra, which brings transformers' server")
+    httpx = pytest.importorskip("httpx", reason="needs the openai extra")
+    from transformers.cli.serve import Serve
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        host, port = probe.getsockname()
+    server = Serve(str(model), device="cpu", dtype="float32", host=host, port=port, non_blocking=True)
+    for _ in range(300):
+        try:
+            if httpx.get(f"http://{host}:{port}/health").is_success:
+                break
+        except httpx.TransportError:
+            time.sleep(0.1)
+    yield f"http://{host}:{port}/v1"
+    server.kill_server()
+
+
+@pytest.mark.slow
+def test_a_real_server_gives_one_result_at_once_in_pieces_and_after_a_stop(address, model, tmp_path) -> None:
+    prices = {"base_url": address, "input_price": 1.0, "output_price": 2.0}
+    short = {"env": "coins", "split": "test", "task_types": (), "env_options": {}, "max_episode_steps": 3}
+    config = CONFIG.with_(model=str(model), max_reply_tokens=6, eval_greedy=True, max_parallel=2, **short)
+
+    def result(name: str, **options: Any) -> tuple[bytes, ...]:
+        (tmp_path / name).mkdir(exist_ok=True)
+        asking = config.with_(engine_options={**prices, **options})
+        evaluate_policy(asking, per_type=1, folder=tmp_path / name).save_all(tmp_path / name)
+        return written(tmp_path / name)
+
+    undisturbed = result("undisturbed")
+    used = json.loads(undisturbed[2])["all"]
+    assert used["episodes"] == 6
+    assert used["prompt_tokens"] > used["completion_tokens"] > 0
+    assert used["cost"] > 0
+    with pytest.raises(ServerError, match="budget"):
+        result("stopped", token_budget=used["prompt_tokens"] // 2)
+    assert 1 < len((tmp_path / "stopped" / "journal.jsonl").read_text().splitlines()) < 7
+    assert result("stopped") == result("pieces", stream=True) == undisturbed

@@ -26,12 +26,15 @@ def record(task: str, condition: int, won: float, **others) -> dict:
 UPDATE = [record("a", 1, 1.0), record("a", 1, 1.0), record("a", 0, 1.0), record("a", 0, 0.0), record("b", 1, 0.0)]
 
 
-def test_advantages_are_those_of_the_two_streams():
+def test_advantages_are_those_of_the_two_streams_or_of_another_method_and_return():
     credit = GroupCredit("mine", task_types=TYPES, omega=0.3)
     gate = credit.method.curriculum.lam("heat")
     expected = csca([1, 1, 1, 0, 0], [*"aaaab"], [1, 1, 0, 0, 1], [0.5 * gate] * 5, omega=0.3)
     np.testing.assert_array_equal(credit.advantages(UPDATE), expected)
     assert credit.log["contrast"] == {"heat": 0.5}
+    coins = GroupCredit("coins", "grpo", returns="reward")
+    played = [{**entry, "task_type": "easy", "episode_return": 0.25 * i} for i, entry in enumerate(UPDATE)]
+    np.testing.assert_array_equal(coins.advantages(played), grpo([0, 0.25, 0.5, 0.75, 1], [*"aaaab"]))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans(), st.booleans()), min_size=1, max_size=12))
@@ -46,18 +49,6 @@ def test_updates_are_the_learners_and_a_state_goes_on_exactly(played):
         np.testing.assert_array_equal(credit.advantages(records), theirs.advantages.values)
         assert credit.log == theirs.log
     assert credit.state_dict() == {**method.state_dict(), "updates": 2}
-
-
-def test_other_methods_and_other_returns():
-    credit = GroupCredit("coins", "grpo", returns="reward")
-    played = [{**entry, "task_type": "easy", "episode_return": 0.25 * i} for i, entry in enumerate(UPDATE)]
-    np.testing.assert_array_equal(credit.advantages(played), grpo([0, 0.25, 0.5, 0.75, 1], [*"aaaab"]))
-
-
-@pytest.mark.parametrize("preset", ["gigpo", "ppo", "skill05"])
-def test_methods_that_need_more_than_records_say_so(preset: str):
-    with pytest.raises(ConfigError, match=r"need .*skillc train"):
-        GroupCredit("alfworld", preset)
 
 
 def test_validation_opens_the_gate_and_retires():
@@ -85,18 +76,29 @@ def test_a_budgets_stages_end_between_validations(preset):
     for _ in range(4):
         shown.append(credit.n_plus("heat", 8))
         credit.advantages(UPDATE)
-        resumed = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
-        resumed.load_state_dict(json.loads(json.dumps(credit.state_dict())))
-        credit = resumed
+        state = json.loads(json.dumps(credit.state_dict()))
+        credit = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
+        credit.load_state_dict(state)
     assert shown == [8, 8, 0, 0]
 
 
-def test_what_is_no_record_is_named():
-    with pytest.raises(ConfigError, match=r"task_type.*ChatEnv.record"):
-        batch_of_records([{"task_id": "a", "won": 1.0, "condition": 1}])
-    with pytest.raises(ConfigError, match="records of episodes"):
-        batch_of_records([None])
-    with pytest.raises(ConfigError, match="task types"):
-        GroupCredit("somewhere-else")
-    with pytest.raises(UnknownNameError, match="return"):
-        GroupCredit("coins", returns="score")
+@pytest.mark.parametrize(
+    ("call", "error", "fault"),
+    [
+        (
+            lambda: batch_of_records([{"task_id": "a", "won": 1.0, "condition": 1}]),
+            ConfigError,
+            r"task_type.*ChatEnv.r",
+        ),
+        (lambda: batch_of_records([None]), ConfigError, "records of episodes"),
+        (lambda: GroupCredit("somewhere-else"), ConfigError, "task types"),
+        (lambda: GroupCredit("coins", returns="score"), UnknownNameError, "return"),
+        *(
+            (lambda preset=preset: GroupCredit("alfworld", preset), ConfigError, r"need .*skillc train")
+            for preset in ("gigpo", "ppo", "skill05")
+        ),
+    ],
+)
+def test_what_is_no_record_and_methods_that_need_more_are_refused(call, error, fault):
+    with pytest.raises(error, match=fault):
+        call()

@@ -35,16 +35,12 @@ def groups(records):
     return [TrajectoryGroup([played(entry) for entry in part], [0.0] * len(part), [{}] * len(part)) for part in parts]
 
 
-def test_every_group_gets_the_methods_advantages():
-    found = compute_advantages(GroupCredit("coins"), groups(RECORDS)[:2])
+def test_every_group_gets_the_methods_advantages_and_data_carry_them_on_the_replies_alone():
+    expected, played = GroupCredit("coins").advantages(RECORDS), groups(RECORDS)[:2]
+    found = compute_advantages(GroupCredit("coins"), played)
     assert [len(values) for values in found] == [3, 2]
-    expected = GroupCredit("coins").advantages(RECORDS)
     np.testing.assert_allclose(np.concatenate([values.numpy() for values in found]), expected, rtol=1e-6)
-
-
-def test_data_carry_them_on_the_replies_alone():
-    data, places = training_data(GroupCredit("coins"), groups(RECORDS)[:2])
-    expected = GroupCredit("coins").advantages(RECORDS)
+    data, places = training_data(GroupCredit("coins"), played)
     assert [(place["group_idx"], place["traj_idx"]) for place in places] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     for datum, value in zip(data, expected, strict=True):
         assert datum.loss_fn_inputs["mask"].tolist() == [0.0, 1.0, 1.0, 1.0]

@@ -34,6 +34,10 @@ def estimator():
     del ADV_ESTIMATOR_REGISTRY["tried"]
 
 
+def expected() -> torch.Tensor:
+    return torch.tensor(GroupCredit("coins").advantages(RECORDS), dtype=torch.float32)
+
+
 def update(mask: torch.Tensor = MASK) -> DataProto:
     tensors = {"token_level_rewards": torch.zeros(mask.shape), "response_mask": mask}
     uids = np.array([f"u{row}" for row in range(len(mask))], dtype=object)
@@ -41,11 +45,9 @@ def update(mask: torch.Tensor = MASK) -> DataProto:
 
 
 def test_verls_computation_gives_the_methods_advantages(estimator):
-    data = update()
     with estimator.over(RECORDS):
-        data = compute_advantage(data, adv_estimator="tried", config={})
-    values = torch.tensor(GroupCredit("coins").advantages(RECORDS), dtype=torch.float32)
-    assert torch.equal(data.batch["advantages"], values[:, None] * MASK)
+        data = compute_advantage(update(), adv_estimator="tried", config={})
+    assert torch.equal(data.batch["advantages"], expected()[:, None] * MASK)
     assert torch.equal(data.batch["returns"], data.batch["advantages"])
 
 
@@ -77,6 +79,5 @@ def test_a_trainers_estimator_is_told_of_the_episodes_and_not_of_padding(estimat
     tags = [{"is_padding": True}] * 2 + [{}] * 4
     rows = SimpleNamespace(keys=list("000123"), tags=tags, partition_id="train")
     batch = Paired()._compute_advantage(rows, metrics)
-    values = torch.tensor(GroupCredit("coins").advantages(RECORDS), dtype=torch.float32)
-    assert torch.equal(batch.data.batch["advantages"], torch.cat([torch.zeros(2), values])[:, None] * padded)
+    assert torch.equal(batch.data.batch["advantages"], torch.cat([torch.zeros(2), expected()])[:, None] * padded)
     assert metrics == {"skillc/contrast/easy": 0.5}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import shutil
+import signal
 import warnings
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -16,33 +21,37 @@ import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
+from tests.trainers.test_train import Dies
 from tests.trainers.toy_extras import Kept
-from tests.trainers.toys import GRADED, next_batches, start_learner, timeless, toy_config
+from tests.trainers.toys import GRADED, TOY_ID, next_batches, start_learner, timeless
 from trainers import TrainConfig, get_recipe, train
-from trainers.advantages import Grpo
-from trainers.tracking.progress import SilentProgress
+from trainers.advantages import Grpo, RolloutBatch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.engines.lockstep import LockstepEngine
-from trainers.learner import Learner, Objective, make_objective
+from trainers.learner import Objective, make_objective
+from trainers.learner.ahead import Ahead, Drawn, WeightsCopy, check_ahead
 from trainers.learner.redrawing import check_redrawing
 from trainers.learner.setup import SharedMemory
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, TokenLoss
 from trainers.losses.distillation import Relabelling
 from trainers.memory import D2SkillMemory
+from trainers.models import load_model
+from trainers.recipes import recipe_in
 from trainers.rollout.batches import TrainingRow, collate, make_training_rows, padding_row
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
 
+Make = Callable[..., TrainConfig]
+EXTRAS, METHODS = "tests.trainers.toy_extras", "tests.trainers.toy_methods"
+
 
 @pytest.fixture
-def config(toy_folder: Path, tmp_path: Path) -> TrainConfig:
-    return toy_config(
-        toy_folder, run=str(tmp_path / "run"), steps=2, env_options={"turns": 2}, max_context=96, group_size=2
-    )
+def config(toy: Make) -> TrainConfig:
+    return toy(steps=2, env_options={"turns": 2}, max_context=96, group_size=2)
 
 
 def updates(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
@@ -54,26 +63,20 @@ def updates(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
 def resumed(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
     """The same run, killed in its second update and gone on with."""
     config = config.with_(run=f"{config.run}-killed", save_every=1, **changes)
-
-    class Dies(SilentProgress):
-        def record(self, record: Any) -> None:
-            if record["step"] == 2:
-                raise KeyboardInterrupt
-
-    assert not train(config, progress=Dies()).finished
+    assert not train(config, progress=Dies(3, error=KeyboardInterrupt)).finished
     return updates(config)
 
 
 def test_a_scheme_sees_observations_and_gives_one_value_per_token(config: TrainConfig) -> None:
-    records = updates(config, method="tests.trainers.toy_methods:NOVELTY", method_options={"fee": 0.5})
+    records = updates(config, method=f"{METHODS}:NOVELTY", method_options={"fee": 0.5})
     # The second turn of the toy repeats the first observation's words or it does not; the figure is the scheme's own.
     assert all(0.0 <= record["repeated_observations"] <= 0.5 for record in records)
-    assert get_recipe("tests.trainers.toy_methods:NOVELTY", fee=0.5).options["fee"] == 0.5
+    assert get_recipe(f"{METHODS}:NOVELTY", fee=0.5).options["fee"] == 0.5
 
 
 @pytest.mark.parametrize("form", ["conversation", "window:1"])
 def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainConfig, form: str) -> None:
-    config = config.with_(form=form, method="tests.trainers.toy_methods:PULL", kl_coef=0.0)
+    config = config.with_(form=form, method=f"{METHODS}:PULL", kl_coef=0.0)
     (apart, _) = updates(config)
     assert apart["teacher_gap"] > 1e-3
     assert set(apart["losses"]) == {"policy", "pull"}
@@ -90,13 +93,16 @@ def test_losses_are_means_over_the_optimiser_steps_as_their_sum_is(config: Train
 
 
 def test_what_is_imitated_behind_another_prompt_says_nothing_of_the_engine() -> None:
-    batch = batch_of([episode(condition=1), episode(won=False)])
     objective = Objective((ClippedPolicyGradient(), Relabelling()), 0, exact_sampling=False)
-    rows = make_training_rows(batch.trajectories, [1.0, 1.0], range(2), "token", total=2, tokens=8)
+    rows = rows_of(batch_of([episode(condition=1), episode(won=False)]))
     moved = replace(rows[0], weights={"relabelling": 1.0}, row=replace(rows[0].row, logprobs=[-9.0] * 5))
     for part in (rows, [*rows, moved]):
         log = log_of(objective, part)
         assert (log["engine_kl"], log["engine_capped"], log["entropy"]) == (0.0, 0.0, 0.5)
+
+
+def rows_of(batch: RolloutBatch, **options: Any) -> list[TrainingRow]:
+    return make_training_rows(batch.trajectories, [1.0, 1.0], range(2), "token", total=2, tokens=8, **options)
 
 
 def log_of(objective: Any, rows: list[TrainingRow]) -> dict[str, Any]:
@@ -121,23 +127,14 @@ class Measuring(Loss):
 
 def test_figures_of_one_name_are_one_mean_and_none_where_nothing_was_counted() -> None:
     objective = Objective((Measuring("a", 1.0), Measuring("b", 4.0)), 0, exact_sampling=True)
-    trajectories = batch_of([episode(), episode()]).trajectories
-    acting = [{"a": 1.0, "b": 1.0}, {"a": 1.0}]
-    rows = make_training_rows(trajectories, [1.0, 1.0], range(2), "token", total=2, tokens=8, factors=acting)
+    rows = rows_of(batch_of([episode(), episode()]), factors=[{"a": 1.0, "b": 1.0}, {"a": 1.0}])
     logs = [log_of(objective, part) for part in (rows, [padding_row()])]
     assert [(log["size"], log["entropy"], log["loss"]) for log in logs] == [(2.0, 0.5, 0.0), (None, None, 0.0)]
 
 
-@dataclass(frozen=True)
-class NearReference(Grpo):
-    """Reads how likely the starting policy found each token."""
-
-    name: ClassVar[str] = "near_reference"
-    inputs: ClassVar[frozenset[str]] = frozenset({"ref_logprobs"})
-
-
 def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: TrainConfig) -> None:
-    recipe = replace(get_recipe("grpo"), advantage=NearReference())
+    reading = type("Reading", (Grpo,), {"inputs": frozenset({"ref_logprobs"})})()
+    recipe = replace(get_recipe("grpo"), advantage=reading)
     assert make_objective(config.with_(kl_coef=0.0), recipe, 0).needs_reference
 
 
@@ -159,10 +156,8 @@ def test_settings_without_effect_are_told(config: TrainConfig, method: str, chan
 
 
 @pytest.mark.parametrize(("room", "share"), [(96, 0.0), (1, 1.0)])
-def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
-    config: TrainConfig, room: int, share: float
-) -> None:
-    learner = start_learner(config.with_(method="sdar", kl_coef=0.0))
+def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(toy: Make, room: int, share: float) -> None:
+    learner = start_learner(toy(method="sdar", kl_coef=0.0))
     learner.setup.prompts.max_length = room
     for batch in next_batches(learner):
         learner.loss(batch, 1)
@@ -170,7 +165,7 @@ def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(
 
 
 def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_methods:PULL", kl_coef=0.0, learning_rate=1e-2)
+    config = config.with_(method=f"{METHODS}:PULL", kl_coef=0.0, learning_rate=1e-2)
     runs = {
         weights: updates(config, method_options={"weights": weights}, run=f"{config.run}-{weights}")
         for weights in ("policy", "reference", "average")
@@ -182,14 +177,14 @@ def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
 
 
 def test_a_loss_owns_a_critic_that_is_trained_and_resumed(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_methods:CRITIC", learning_rate=1e-2, steps=3)
+    config = config.with_(method=f"{METHODS}:CRITIC", learning_rate=1e-2, steps=3)
     records = updates(config)
     assert all(record["value_error"] > 0 for record in records)
     assert resumed(config) == records
 
 
 def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -> None:
-    config = config.with_(method="tests.trainers.toy_methods:DIARY", transcripts_every=1)
+    config = config.with_(method=f"{METHODS}:DIARY", transcripts_every=1)
     records = updates(config)
     assert records[1]["diary_lines"] > records[0]["diary_lines"]
     played = read_jsonl(Path(config.run) / "transcripts" / "train-000002.jsonl")
@@ -203,14 +198,8 @@ def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -
 
 
 def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: TrainConfig) -> None:
-    here = "tests.trainers.toy_extras"
-    records = updates(
-        config,
-        env_wrappers={f"{here}:Allowance": {"amount": 3.0}},
-        returns="reward",
-        metrics=(f"{here}:mean_reward",),
-        report_to=(f"{here}:Kept",),
-    )
+    told = {"metrics": (f"{EXTRAS}:mean_reward",), "report_to": (f"{EXTRAS}:Kept",)}
+    records = updates(config, env_wrappers={f"{EXTRAS}:Allowance": {"amount": 3.0}}, returns="reward", **told)
     assert all(record["mean_reward"] >= 3.0 for record in records)
     assert all(record["success"] <= 1.0 for record in records)
     assert [record["event"] for record in Kept.records[:-1]] == ["validation", "train", "train", "validation"]
@@ -219,13 +208,12 @@ def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: Tra
 
 def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
     config = config.with_(kl_coef=0.1, **GRADED)
+    names = ("loss", "success", "entropy", "kl", "tokens_generated", "grad_norm")
     by_trl = updates(config)
     assert all(record["grad_norm"] > 0 for record in by_trl)
     plain = updates(config, backend="tests.trainers.plain_backend:BACKEND", run=f"{config.run}-plain")
-    for name in ("loss", "success", "entropy", "kl", "tokens_generated", "grad_norm"):
-        assert [record[name] for record in plain] == pytest.approx(
-            [record[name] for record in by_trl], rel=1e-3, abs=1e-5
-        )
+    for mine, trls in zip(plain, by_trl, strict=True):
+        assert [mine[name] for name in names] == pytest.approx([trls[name] for name in names], rel=1e-3, abs=1e-5)
 
 
 def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) -> None:
@@ -264,48 +252,39 @@ def test_passes_may_have_no_rows(config: TrainConfig, preset: str, share: bool) 
     assert all(math.isfinite(record["loss"]) for record in updates(config))
 
 
-def test_sharing_is_refused_where_it_cannot_be_exact(config: TrainConfig) -> None:
-    with pytest.raises(ConfigError, match="lora_dropout=0"):
-        config.with_(share_prefixes=True, lora_rank=2, lora_dropout=0.1)
-    with pytest.raises(ConfigError, match="attention=sdpa"):
-        config.with_(share_prefixes=True, attention="flash_attention_2")
+@pytest.fixture
+def winning(toy: Make) -> Make:
+    """Makes settings of which one draw in eight wins: some groups of four have differences, and most have none."""
+    return lambda **changes: toy(engine="choosing", max_reply_tokens=8, method="grpo", kl_coef=0.0, **changes)
 
 
-def started(folder: Path, run_folder: Path, **changes: Any) -> Learner:
-    # One draw in eight wins: some groups of four have differences, and most have none.
-    settings = {"engine": "choosing", "max_reply_tokens": 8, "method": "grpo", "kl_coef": 0.0, **changes}
-    return start_learner(toy_config(folder, run=str(run_folder), **settings))
-
-
-def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(toy_folder: Path, tmp_path: Path) -> None:
-    plain, bounded = (started(toy_folder, tmp_path / str(n), redraw_groups=n) for n in (0, 3))
+def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(winning: Make) -> None:
+    plain, bounded = (start_learner(winning(redraw_groups=n)) for n in (0, 3))
     for update in range(1, 6):
         drawn = plain.draw(update)
-        before, after = plain.play(*drawn, update), bounded.play(*drawn, update)
-        wins = {group: {e.episode.won for e in before.trajectories if e.group == group} for group in range(4)}
-        kept = {group for group, seen in wins.items() if len(seen) == 2}
-        groups = Counter(each.group for each in after.trajectories)
-        assert kept <= set(groups)
-        assert set(groups.values()) == {4}
-        assert len(groups) <= 4
-        for group in groups:
-            assert len({e.episode.won for e in after.trajectories if e.group == group}) == 2
-        assert len({e.episode.task_id for e in after.trajectories}) == len(groups)
+        before, after = (learner.play(*drawn, update) for learner in (plain, bounded))
+        groups = wins_by_group(after)
+        assert {group for group, wins in wins_by_group(before).items() if len(set(wins)) == 2} <= set(groups)
+        assert {(len(wins), len(set(wins))) for wins in groups.values()} == {(4, 2)}
+        assert len({each.episode.task_id for each in after.trajectories}) == len(groups) <= 4
         _, advantages, figures = bounded.credit(after)
         assert np.asarray(advantages.values).all()
         # What was played in vain was generated, too, and says how often the policy wins.
+        every = [*after.trajectories, *(each for each, _ in bounded._left_out)]
         assert figures["env_steps"] == len(after.trajectories) + 4 * figures["groups_left_out"]
         assert len(figures["tasks"]) == len(groups) + figures["groups_left_out"]
-        every = [*after.trajectories, *(each for each, _ in bounded._left_out)]
         assert figures["success"] == pytest.approx(np.mean([each.episode.won for each in every]))
         assert figures["prompt_tokens"] == sum(row.length - row.model_tokens for each in every for row in each.rows)
 
 
-def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(toy_folder: Path, tmp_path: Path) -> None:
-    settings = {"method": "grpo", "engine": "choosing", "max_reply_tokens": 8, "kl_coef": 0.0, "redraw_groups": 2}
-    whole = run(toy_config(toy_folder, run=str(tmp_path / "whole"), **settings)).metrics
-    again = run(toy_config(toy_folder, run=str(tmp_path / "again"), **settings)).metrics
+def wins_by_group(batch: RolloutBatch) -> dict[int, list[bool]]:
+    trajectories = batch.trajectories
+    return {each.group: [e.episode.won for e in trajectories if e.group == each.group] for each in trajectories}
 
+
+def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(winning: Make) -> None:
+    config = winning(redraw_groups=2)
+    whole, again = (run(each).metrics for each in (config, config.with_(run=f"{config.run}-again")))
     assert timeless(whole) == timeless(again)
     trained = [record for record in whole if record["event"] == "train"]
     assert any(record["groups_left_out"] for record in trained)
@@ -318,37 +297,18 @@ def test_methods_that_learn_from_all_groups_refuse_it(method: str) -> None:
         check_redrawing(TrainConfig(model="m", redraw_groups=1), get_recipe(method))
 
 
-def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(toy_folder: Path, tmp_path: Path) -> None:
+def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(winning: Make) -> None:
     with pytest.raises(ConfigError, match="at least 2"):
-        started(toy_folder, tmp_path, redraw_groups=1, group_size=1)
+        start_learner(winning(redraw_groups=1, group_size=1))
     for method in ("gigpo", "grpo+entropy", "rlsd"):
         check_redrawing(TrainConfig(model="m", redraw_groups=1, kl_coef=0.1), get_recipe(method))
-
-
-class Recording:
-    """An engine that answers every request alike."""
-
-    def __init__(self) -> None:
-        self.requests = []
-        self.resets = 0
-
-    def generate(self, requests, sampling):
-        assert sampling.greedy
-        self.requests += requests
-        return [SimpleNamespace(token_ids=[1]) for _ in requests]
-
-    def release(self, keys):
-        pass
-
-    def reset(self):
-        self.resets += 1
 
 
 @pytest.mark.parametrize(
     ("preset", "grade", "shared"), [("d2skill", "full", False), ("skillc", "full", True), ("skillc", "none", False)]
 )
 def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
-    preset: str, grade: Any, shared: bool, toy_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    preset: str, grade: Any, shared: bool, toy: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
     seen: list[bool] = []
@@ -359,9 +319,21 @@ def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
         return collect(self, *args, **options)
 
     monkeypatch.setattr(SharedRollouts, "collect_own", recorded)
-    run(toy_config(toy_folder, method=preset, skill_grade=grade, steps=1, run=str(tmp_path)))
+    run(toy(method=preset, skill_grade=grade, steps=1))
     assert seen.count(False) == (not shared)  # validations stay paired
     assert len(seen) > 1
+
+
+def writing(engine: Any, chat: Any = None, folder: Path | None = None, max_context: int = 64) -> SharedMemory:
+    """A memory for which the policy writes."""
+    policy = TokenPolicy(engine, chat, max_reply_tokens=8, max_context=max_context)
+    setup: Any = SimpleNamespace(
+        rollouts=SimpleNamespace(policy=policy),
+        config=SimpleNamespace(seed=0),
+        folder=SimpleNamespace(path=folder),
+        prompts=SimpleNamespace(library=None),
+    )
+    return SharedMemory(D2SkillMemory(writer="policy"), setup)
 
 
 @pytest.mark.parametrize(("max_context", "asked"), [(10**6, 1), (100, 0)])
@@ -370,26 +342,116 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
         prompt=lambda messages: [0] * sum(len(message["content"]) for message in messages),
         reply_text=lambda ids: '{"skills": ["Heat it."]}',
     )
-    engine = Recording()
-    policy = TokenPolicy(engine, chat, max_reply_tokens=8, max_context=max_context)
-    rollouts = SimpleNamespace(policy=policy)
-    setup = SimpleNamespace(
-        rollouts=rollouts,
-        config=SimpleNamespace(seed=0),
-        folder=SimpleNamespace(path=tmp_path),
-        prompts=SimpleNamespace(library=None),
-    )
-    memory = SharedMemory(D2SkillMemory(writer="policy"), setup)
+    engine = MagicMock()
+    engine.generate.side_effect = lambda requests, sampling: [SimpleNamespace(token_ids=[1]) for _ in requests]
+    memory = writing(engine, chat, tmp_path, max_context)
     poor = batch_of([episode(won=False, condition=1), episode(won=True)])
     record = memory.observe(SimpleNamespace(num_processes=1), poor)
-    log = record["memory"]
-    assert (len(engine.requests), log["size"], log["bad_replies"]) == (asked, asked, 1 - asked)
+    calls, log = [call.args for call in engine.generate.call_args_list], record["memory"]
+    assert all(sampling.greedy for _, sampling in calls)
+    found = sum(len(requests) for requests, _ in calls), log["size"], log["bad_replies"]
+    assert found == (asked, asked, 1 - asked)
     assert record.get("tokens_written", 0) == asked
-    assert engine.resets == 2
+    assert engine.reset.call_count == 2
 
 
 def test_a_policy_that_cannot_be_asked_alone_is_refused_as_a_writer() -> None:
-    policy = TokenPolicy(LockstepEngine(None, None, print), None, max_reply_tokens=8, max_context=64)
-    setup = SimpleNamespace(rollouts=SimpleNamespace(policy=policy), config=SimpleNamespace(seed=0))
     with pytest.raises(ConfigError, match="vllm_tensor_parallel=1"):
-        SharedMemory(D2SkillMemory(writer="policy"), setup)
+        writing(LockstepEngine(None, None, print))
+
+
+# The next update's groups are played in a process of their own, with weights one step behind.
+
+NAMED = {"env": f"tests.trainers.toys:{TOY_ID}", "method": "grpo", "kl_coef": 0.0, **GRADED}
+"""The other process finds an environment by its module."""
+AHEAD = {"rollouts_ahead": True}
+
+
+@pytest.fixture
+def named(toy: Make) -> Make:
+    return lambda **changes: toy(**{**NAMED, **changes})
+
+
+def replies(found: TrainConfig, update: int) -> list[Any]:
+    """What the rollouts of an update said."""
+    lines = (Path(found.run_folder) / "transcripts" / f"train-{update:06d}.jsonl").read_text().splitlines()
+    return [json.loads(line)["turns"] for line in lines]
+
+
+def test_without_a_learning_rate_it_is_what_it_is_without_it(named: Make) -> None:
+    still, ahead = (run(named(learning_rate=0.0, rollouts_ahead=flag)).metrics for flag in (False, True))
+    for one, other in zip(timeless(still), timeless(ahead), strict=True):
+        assert other.pop("engine_kl", 0.0) == pytest.approx(0.0, abs=1e-5)
+        other.pop("engine_capped", None)
+        assert one.keys() == other.keys()
+        assert all(other[name] == value for name, value in one.items() if isinstance(value, int | str))
+        assert other.get("loss") == pytest.approx(one.get("loss"), abs=1e-6)
+        assert other.get("grad_norm") == pytest.approx(one.get("grad_norm"), abs=1e-5)
+
+
+def test_the_weights_that_play_are_one_step_behind(named: Make) -> None:
+    """A step so long that every rollout tells which weights played it."""
+    still, moved, ahead = named(learning_rate=0.0), named(learning_rate=0.05), named(learning_rate=0.05, **AHEAD)
+    _, _, found = (run(each).metrics for each in (still, moved, ahead))
+    assert replies(ahead, 1) == replies(still, 1) == replies(moved, 1)
+    assert replies(ahead, 2) == replies(still, 2) != replies(moved, 2), "played before the first step"
+    assert replies(ahead, 3) != replies(still, 3)
+    mismatch = [record["engine_kl"] for record in found if record["event"] == "train"]
+    assert mismatch[0] == pytest.approx(0.0, abs=1e-5)
+    assert abs(mismatch[1]) > 1e-3
+
+
+def test_an_interrupted_run_goes_on_exactly(named: Make) -> None:
+    whole = named(save_every=1, keep_checkpoints=9, **AHEAD)
+    metrics, folder = timeless(run(whole).metrics), Path(whole.run_folder)
+    weights = (folder / "policy" / "model.safetensors").read_bytes()
+    # Of the third one the weights that were playing are damaged: it is passed over, as any damaged checkpoint is.
+    (folder / "checkpoints" / "step-000003" / "ahead.pt").write_bytes(b"nothing")
+    for later in ("checkpoints/step-000004", "policy"):
+        shutil.rmtree(folder / later)
+    assert timeless(run(whole).metrics) == metrics
+    assert (folder / "policy" / "model.safetensors").read_bytes() == weights
+
+
+def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(named: Make) -> None:
+    asked = named(**AHEAD)
+    ahead, drawn = Ahead(asked, WeightsCopy(load_model(asked), lambda: None)), Drawn(1, ("train/echo/red-0",), (0,))
+    how: dict[str, Any] = {"group_size": 1, "seed": 0, "sampling": asked.sampling}
+    ahead.begin(drawn, **how)
+    first = ahead.collect()
+    os.kill(ahead._process.pid, signal.SIGTERM)
+    ahead.begin(drawn, **how)
+    assert [each.rows for each in ahead.collect()] == [each.rows for each in first]
+    # Its end before it has read what it is asked, and before it is asked at all.
+    os.kill(ahead._process.pid, signal.SIGSTOP)
+    ahead.begin(drawn, **how)
+    ahead._process.kill()
+    for step in (ahead.collect, lambda: ahead.begin(drawn, **how)):
+        with pytest.raises(RuntimeError, match="exit code -9"):
+            step()
+    ahead.close()
+
+
+def test_a_device_has_written_the_copy_before_another_process_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    model: Any = SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True)])
+    ahead: Any = Ahead(TrainConfig(model="m"), WeightsCopy(model, lambda: done.append("refreshed")))
+    ahead._connection = SimpleNamespace(send=lambda _: done.append("asked"))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: done.append("written"))
+    ahead.begin(Drawn(1, (), ()))
+    assert done == ["refreshed", "written", "asked"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "processes", "why"),
+    [
+        ({"engine": "vllm"}, 1, "serves the weights that learn"),
+        ({"redraw_groups": 1}, 1, "leave it out"),
+        ({"method": "evolver"}, 1, "learns between updates"),
+        ({}, 2, "2 processes train"),
+    ],
+)
+def test_what_cannot_be_played_ahead_is_refused(named: Make, changes: Any, processes: int, why: str) -> None:
+    asked = named(**AHEAD, **changes)
+    with pytest.raises(ConfigError, match=why):
+        check_ahead(asked, recipe_in(asked.env, asked.method, asked.method_options), processes)

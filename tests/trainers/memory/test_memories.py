@@ -51,26 +51,14 @@ def test_the_same_text_is_kept_once_per_type_and_names_are_never_given_again():
 
 
 def test_uses_and_wins_are_counted_per_entry():
-    bank = bank_of("a", "b")
+    bank, again = bank_of("a", "b"), SkillBank()
     bank.record_use(["s00001", "s00002"], won=True, update=5)
     bank.record_use(["s00001", "evicted"], won=False, update=6)
     assert [(e.uses, e.wins, e.last_used) for e in bank] == [(2, 1.0, 6), (1, 1.0, 5)]
     assert bank.total_uses == 3
     bank.remove("s00002")
-    again = SkillBank()
     again.load_state_dict(bank.state_dict())
     assert bank.total_uses == again.total_uses == 2
-
-
-def test_a_bank_that_is_missing_or_of_other_types_is_refused_in_words(tmp_path):
-    with pytest.raises(MissingDataError, match=r"No bank .*nowhere.jsonl"):
-        SkillBank.load(tmp_path / "nowhere.jsonl")
-    state = bank_of("a").state_dict()
-    for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None)):
-        with pytest.raises(TranscriptError, match=f"An entry's {name} is a"):
-            SkillBank().load_state_dict({**state, "entries": [{**state["entries"][0], name: value}]})
-    with pytest.raises(TranscriptError, match="how many entries"):
-        SkillBank().load_state_dict({key: value for key, value in state.items() if key != "added"})
 
 
 @given(st.lists(st.floats(-1, 1), max_size=8), st.integers(0, 8), st.sets(st.integers(0, 7)))
@@ -88,8 +76,9 @@ def test_eviction_keeps_the_best_and_the_protected(utilities, capacity, protecte
     assert all(entry.utility <= worst for entry in before if entry.name in gone)
 
 
-def test_a_bank_comes_back_from_disk_byte_for_byte(tmp_path):
-    bank = bank_of("heat it — first", "b")
+@pytest.mark.parametrize("text", ["heat it — first", "one\u2028two", "one\x85two", "half \ud800", "line\r\nend"])
+def test_a_bank_comes_back_from_disk_byte_for_byte_an_entry_a_line(tmp_path, text):
+    bank = bank_of(text, "b")
     bank.record_use(["s00001"], won=True, update=1)
     bank.remove("s00002")
     bank.save(tmp_path / "a.jsonl")
@@ -101,36 +90,40 @@ def test_a_bank_comes_back_from_disk_byte_for_byte(tmp_path):
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[0])["version"] == 1
 
 
+HEAD = {"format": "skillc-bank", "version": 1, "added": 1}
+ENTRY = bank_of("a").state_dict()["entries"][0]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "empty"),
         ("{", ":1 is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("[]\n", ":1 is not a JSON object"),
-        ('{"format": "skillc-bank", "version": 2, "added": 0}\n', "version 2"),
-        ('{"format": "skillc-bank", "version": 1, "added": 1}\n{"name": "s00001"}\n', "fields"),
+        ("[]", ":1 is not a JSON object"),
+        ([{**HEAD, "version": 2}], "version 2"),
+        ([{"format": "skillc-bank", "version": 1}], "how many entries"),
+        ([HEAD, {"name": "s00001"}], "fields"),
+        *(
+            ([HEAD, {**ENTRY, name: value}], f"An entry's {name} is a")
+            for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_in_words(tmp_path, content, message):
-    (tmp_path / "bank.jsonl").write_text(content)
+    written = content if isinstance(content, str) else "\n".join(map(json.dumps, content))
+    (tmp_path / "bank.jsonl").write_text(written)
     with pytest.raises(TranscriptError, match=message):
         SkillBank.load(tmp_path / "bank.jsonl")
 
 
-def test_what_no_agent_could_read_is_no_entry():
+def test_what_is_not_there_is_no_bank_and_what_no_agent_could_read_no_entry(tmp_path):
+    with pytest.raises(MissingDataError, match=r"No bank .*nowhere.jsonl"):
+        SkillBank.load(tmp_path / "nowhere.jsonl")
     with pytest.raises(ConfigError, match="empty"):
         Draft("  ")
     with pytest.raises(UnknownNameError, match="kind of entry"):
         Draft("a", kind="skil")
-
-
-@pytest.mark.parametrize("text", ["one\u2028two", "one\x85two", "half \ud800", "line\r\nend"])
-def test_what_a_model_writes_stays_on_one_line(tmp_path, text):
-    bank = SkillBank()
-    bank.add(Draft(text), update=1)
-    bank.save(tmp_path / "bank.jsonl")
-    assert SkillBank.load(tmp_path / "bank.jsonl").state_dict() == bank.state_dict()
 
 
 def test_the_scores_follow_their_definitions():
@@ -141,12 +134,30 @@ def test_the_scores_follow_their_definitions():
     assert moving_utility(0.4, 1.0, 0.5) == pytest.approx(0.7)
     assert math.isfinite(retroagent_score(0.0, Entry("a"), 0)), "nobody was shown anything yet"
     assert principle_score(Entry("a")) == 0.5
-
-
-def test_hindsight_compares_every_rollout_with_the_skill_free_ones_of_its_task():
+    # Hindsight compares every rollout with the skill-free ones of its task.
     success = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
     bonus = hindsight_bonus(success, ["a", "a", "a", "a", "b"], [True, True, False, False, True])
     assert bonus.tolist() == [0.5, -0.5, 0.5, -0.5, 0.0]
+
+
+BY_LESSONS = [RetroAgentMemory, Skill1Memory, EvolveRMemory]
+METHODS = [D2SkillMemory, SkillRLMemory, *BY_LESSONS]
+HEAT = "pick_heat_then_place_in_recep"
+WIN = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1"]
+WON, LOST = episode(actions=WIN), episode(won=False)
+SHOWN_LOST = episode(won=False, condition=1)
+
+
+def tools(folder: Path, library: str | None = None) -> MemoryTools:
+    return MemoryTools(folder, load_library(library) if library else None, lambda chats: ["no JSON" for _ in chats])
+
+
+def update(memory, *episodes):
+    return memory.observe(batch_of(episodes))
+
+
+def ask(memory, *, training: bool = True, kind: str = "heat", goal: str = "heat some egg", member: int = 0):
+    return memory.choose("t", kind, goal, member, training=training)
 
 
 def planted(options, folder: Path, *drafts: Draft, uses: int = 0, utility: float = 0.0, **changes):
@@ -159,26 +170,12 @@ def planted(options, folder: Path, *drafts: Draft, uses: int = 0, utility: float
     return options(bank=str(folder / "planted.jsonl"), **changes).start(tools(folder))
 
 
-METHODS = [D2SkillMemory, SkillRLMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory]
-HEAT = "pick_heat_then_place_in_recep"
-WIN = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1"]
-
-
-def tools(folder: Path, library: str | None = None) -> MemoryTools:
-    return MemoryTools(folder, load_library(library) if library else None, lambda chats: ["no JSON" for _ in chats])
-
-
-def ask(memory, *, training: bool = True, kind: str = "heat", goal: str = "heat some egg", member: int = 0):
-    return memory.choose("t", kind, goal, member, training=training)
-
-
 @pytest.mark.parametrize("options", METHODS)
 def test_what_won_comes_to_be_shown(options, tmp_path):
     memory = options(start_with="nothing").start(tools(tmp_path))
     assert ask(memory).text == ""
-    won, lost = episode(won=True, actions=WIN), episode(won=False, condition=1)
     for _ in range(5):
-        log = memory.observe(batch_of([won, lost, lost, lost]))["memory"]
+        log = update(memory, WON, *[SHOWN_LOST] * 3)["memory"]
     assert log["size"] >= 1
     shown = ask(memory)
     assert "heat O with microwave 1" in shown.text
@@ -190,16 +187,12 @@ def test_what_won_comes_to_be_shown(options, tmp_path):
 def test_a_memory_resumes_where_it_was(options, tmp_path):
     def played(memory, rounds):
         for number in rounds:
-            memory.observe(
-                batch_of([episode(won=True, actions=WIN[: 2 + number % 2]), episode(won=False, condition=1)])
-            )
+            update(memory, episode(actions=WIN[: 2 + number % 2]), SHOWN_LOST)
         return memory
 
-    through = played(options().start(tools(tmp_path)), range(7))
-    half = played(options().start(tools(tmp_path)), range(4))
-    resumed = options().start(tools(tmp_path))
-    resumed.load_state_dict(half.state_dict())
-    assert played(resumed, range(4, 7)).state_dict() == through.state_dict()
+    through, half, resumed = (options().start(tools(tmp_path)) for _ in range(3))
+    resumed.load_state_dict(played(half, range(4)).state_dict())
+    assert played(resumed, range(4, 7)).state_dict() == played(through, range(7)).state_dict()
 
 
 @pytest.mark.parametrize("options", METHODS)
@@ -207,31 +200,27 @@ def test_a_memory_resumes_where_it_was(options, tmp_path):
 def test_what_cannot_be_read_or_is_not_written_leaves_a_bank_as_it_is(options, writer, asked, tmp_path):
     memory = options(writer=writer, start_with="nothing").start(tools(tmp_path))
     for _ in range(5):
-        lost = [episode(won=False, condition=1)] * 3
-        log = memory.observe(batch_of([episode(won=True, actions=WIN), *lost]))["memory"]
+        log = update(memory, WON, *[SHOWN_LOST] * 3)["memory"]
     assert (log["size"], log["added"], log["bad_replies"] > 0) == (0, 0, asked)
 
 
 def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
     memory = planted(D2SkillMemory, tmp_path, Draft("heat it", task_type="heat"))
-    shown = [episode(won=w, condition=1, skill="s00001") for w in (True, True)]
-    memory.observe(batch_of([*shown, episode(won=False), episode(won=True)]))
+    update(memory, *[episode(condition=1, skill="s00001")] * 2, LOST, WON)
     (entry,) = memory.bank
     assert (entry.utility, entry.uses, entry.wins) == (pytest.approx(0.5 * (1.0 - 0.5)), 2, 2.0)
 
 
 def test_d2skills_bonus_vanishes_in_grpo_unless_returns_are_graded_or_it_is_for_one_branch(tmp_path):
-    group = batch_of(
-        [episode(won=w, condition=z) for w, z in ((True, 1), (False, 1), (True, 0), (False, 0), (False, 0))]
-    )
-    every = D2SkillMemory().start(tools(tmp_path)).returns(group)
+    group = batch_of([episode(condition=1), SHOWN_LOST, episode(), LOST, LOST])
+    memory = D2SkillMemory().start(tools(tmp_path))
+    every = memory.returns(group)
     assert every == pytest.approx(group.returns + group.success - 1 / 3)
     assert grpo(every, group.task) == pytest.approx(grpo(group.returns, group.task), abs=1e-5)
     one = D2SkillMemory(hindsight_for="injected", hindsight_weight=0.5).start(tools(tmp_path)).returns(group)
     assert one - group.returns == pytest.approx([1 / 3, -1 / 6, 0.0, 0.0, 0.0])
     graded = replace(group, returns=np.array([0.9, 0.4, 1.0, 0.0, 0.5]))
-    moved = grpo(D2SkillMemory().start(tools(tmp_path)).returns(graded), group.task)
-    assert abs(moved - grpo(graded.returns, group.task)).max() > 0.1
+    assert abs(grpo(memory.returns(graded), group.task) - grpo(graded.returns, group.task)).max() > 0.1
 
 
 def test_d2skill_ranks_the_ten_entries_most_like_the_task(tmp_path):
@@ -243,30 +232,31 @@ def test_d2skill_ranks_the_ten_entries_most_like_the_task(tmp_path):
 
 
 def test_d2skill_reflects_on_failing_groups_only(tmp_path):
-    memory = D2SkillMemory().start(tools(tmp_path))
-    fine = [episode(won=True, condition=1, actions=WIN), episode(won=True, actions=WIN)]
-    assert memory.observe(batch_of(fine))["memory"]["added"] == 0
-    mostly = [episode(won=w, condition=1) for w in (True, False, False)] + [episode(won=True, actions=WIN)] * 3
-    assert memory.observe(batch_of(mostly))["memory"]["added"] == 0, "the group did well, if not by the skill"
-    poor = [episode(won=w, condition=1, actions=WIN) for w in (True, False)] + [episode(won=False)] * 2
-    assert memory.observe(batch_of(poor))["memory"]["added"] == 1
+    memory, shown = D2SkillMemory().start(tools(tmp_path)), episode(condition=1, actions=WIN)
+
+    def added(*episodes):
+        return update(memory, *episodes)["memory"]["added"]
+
+    assert added(shown, WON) == 0
+    assert added(shown, SHOWN_LOST, SHOWN_LOST, WON, WON, WON) == 0, "the group did well, if not by the skill"
+    assert added(shown, episode(won=False, condition=1, actions=WIN), LOST, LOST) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("options", [D2SkillMemory, RetroAgentMemory, Skill1Memory, EvolveRMemory])
+@pytest.mark.parametrize("options", [D2SkillMemory, *BY_LESSONS])
 def test_a_useful_entry_wins_over_planted_useless_ones(options, seed, tmp_path):
     drafts = [Draft(text, key="heat some egg", task_type="heat") for text in ("useless a", "useful", "useless b")]
     memory = planted(options, tmp_path, *drafts, show=1)
     rng, chosen = np.random.default_rng(seed), []
+
+    def played(chance, **told):
+        return episode(won=bool(rng.random() < chance), **told)
+
     for _ in range(120):
         shown = [ask(memory, member=member) for member in range(4)]
-        chosen += [text.text for text in shown]
-        episodes = [
-            episode(won=bool(rng.random() < (0.8 if text.text == "useful" else 0.2)), condition=1, skill=text.name)
-            for text in shown
-        ]
-        plain = [episode(won=bool(rng.random() < 0.2)) for _ in range(4)]
-        memory.observe(batch_of([*episodes, *plain]))
+        chosen += [each.text for each in shown]
+        told = [played(0.8 if each.text == "useful" else 0.2, condition=1, skill=each.name) for each in shown]
+        update(memory, *told, *(played(0.2) for _ in range(4)))
     late = chosen[len(chosen) // 2 :]
     assert late.count("useful") > 0.6 * len(late)
     assert ask(memory, training=False).text == "useful"
@@ -274,50 +264,40 @@ def test_a_useful_entry_wins_over_planted_useless_ones(options, seed, tmp_path):
 
 def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path):
     memory = SkillRLMemory(review_every=2).start(tools(tmp_path, "alfworld"))
-    library = ask(memory, kind=HEAT)
-    assert "General skill" in library.text
-    assert "hot thing" in library.text
-    poor = batch_of([episode(won=w, kind=HEAT, actions=WIN) for w in (True, False, False, False)])
-    assert memory.observe(poor)["memory"]["added"] == 0
-    assert memory.observe(poor)["memory"]["added"] == 1
-    assert "Key step" in ask(memory, kind=HEAT).text
-
-
-def test_what_skillrl_writes_takes_no_library_skills_place(tmp_path):
-    memory = SkillRLMemory().start(tools(tmp_path, "alfworld"))
     library = ask(memory, kind=HEAT).text
+    assert "General skill" in library
+    assert "hot thing" in library
+    poor = [episode(won=won, kind=HEAT, actions=WIN) for won in (True, False, False, False)]
+    assert [update(memory, *poor)["memory"]["added"] for _ in range(2)] == [0, 1]
+    shown = ask(memory, kind=HEAT).text
+    assert shown.startswith(f"{library}\n\nSkill: do this in order.")
+    assert "Key step" in shown
     for number in range(3):
         memory.bank.add(Draft(f"written {number}", "heat some egg", HEAT), 5)
-    assert ask(memory, kind=HEAT).text == f"{library}\n\nwritten 0"
+    assert ask(memory, kind=HEAT).text == shown, "what it writes takes no place of the library's"
 
 
 def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
     memory = RetroAgentMemory().start(tools(tmp_path))
-    batch = batch_of([episode(won=True, actions=WIN), *(episode(won=False, actions=WIN[:n]) for n in (2, 0))])
+    whole, half, none = (episode(won=False, actions=WIN[:n]) for n in (3, 2, 0))
+    batch, lost = batch_of([WON, half, none]), batch_of([replace(each, task_id="new") for each in (half, none)])
     assert memory.returns(batch).tolist() == [1.1, 0.05, 0.0]
+    graded = batch_of([WON, replace(whole, task_score=0.3), whole])
+    assert memory.returns(graded).tolist() == pytest.approx([1.1, 0.03, 0.0]), "the environment's score goes before"
     memory.observe(batch)
     assert memory.returns(batch).tolist() == pytest.approx([1 + 0.2 / 3, 0.05 / 3, 0.0])
     # GRPO takes out what is the same for all that won; how far lost ones came it leaves.
     assert grpo(memory.returns(batch), batch.task).tolist() != pytest.approx(grpo(batch.returns, batch.task).tolist())
-    lost = batch_of([episode("new", won=False, actions=WIN[:n]) for n in (2, 0)])
     assert memory.returns(lost).tolist() == [0.05, 0.0]
 
 
 def test_an_entry_that_retroagent_never_showed_stands_above_one_that_failed(tmp_path):
     memory = RetroAgentMemory(start_with="library").start(tools(tmp_path, "alfworld"))
     assert {entry.utility for entry in memory.bank} == {0.5}
-    log = memory.observe(batch_of([episode(won=True, actions=WIN)] * 2))
-    assert log["memory"]["added"] == 1, "the same text twice in an update is one addition"
+    assert update(memory, WON, WON)["memory"]["added"] == 1, "the same text twice in an update is one addition"
     new = next(entry for entry in memory.bank if entry.created == 1)
-    memory.observe(batch_of([episode(won=False, condition=1, skill=new.name)]))
+    update(memory, episode(won=False, condition=1, skill=new.name))
     assert memory.bank[new.name].utility < new.utility == 0.5
-
-
-def test_retroagent_takes_the_environments_score_where_it_grades_lost_episodes(tmp_path):
-    memory = RetroAgentMemory().start(tools(tmp_path))
-    graded = replace(episode(won=False, actions=WIN), task_score=0.3)
-    batch = batch_of([episode(won=True, actions=WIN), graded, episode(won=False, actions=WIN)])
-    assert memory.returns(batch).tolist() == pytest.approx([1.1, 0.03, 0.0])
 
 
 @pytest.mark.parametrize(("options", "published"), [(RetroAgentMemory, 0.4), (D2SkillMemory, 0.7), (Skill1Memory, 0.0)])
@@ -325,29 +305,28 @@ def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path
     """Words of two goals are seldom as alike as their embeddings: with BM25 nothing would ever be shown in the shop."""
     memory = options().start(tools(tmp_path))
     for _ in range(3):
-        goal = "a red mug, price lower than 20 dollars"
-        played = [episode(won=won, actions=WIN, condition=not won, goal=goal) for won in (True, False)]
-        memory.observe(batch_of(played))
+        update(memory, *(replace(each, goal="a red mug, price lower than 20 dollars") for each in (WON, SHOWN_LOST)))
     assert ask(memory, goal="a blue and soft sofa, price lower than 90 dollars").text
     assert options(embeddings="encoder").threshold == published
     assert options(least_likeness=0.2).threshold == options(embeddings="encoder", least_likeness=0.2).threshold == 0.2
 
 
 def test_evolver_forgets_principles_that_do_not_help(tmp_path):
-    memory = EvolveRMemory().start(tools(tmp_path))
+    memory, there = EvolveRMemory().start(tools(tmp_path)), []
     name = memory.bank.add(Draft("wrong", task_type="heat"), 0).name
-    lost = batch_of([episode(won=False, condition=1, skill=name)] * 8)
-    for _ in range(9):
-        memory.observe(lost)
-        assert name in memory.bank, "one group does not decide alone"
-    memory.observe(lost)
-    assert name not in memory.bank
+    for _ in range(10):
+        update(memory, *[episode(won=False, condition=1, skill=name)] * 8)
+        there.append(name in memory.bank)
+    assert there == [*[True] * 9, False], "one group does not decide alone"
 
 
-@pytest.mark.parametrize(("share", "wrong"), [(0.25, {3, 7}), (0.0, set()), (0.9, set(range(1, 8))), (0.4, {2, 4, 7})])
+SHARES = [(0.25, {3, 7}), (0.0, set()), (0.5, {1, 3, 5, 7}), (0.9, set(range(1, 8))), (0.4, {2, 4, 7})]
+
+
+@pytest.mark.parametrize(("share", "wrong"), SHARES)
 def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_path, share, wrong):
     memory = DistractedLibrary(distracted_share=share).start(tools(tmp_path, "alfworld"))
-    shown = [ask(memory, kind=HEAT, member=member, training=True) for member in range(8)]
+    shown = [ask(memory, kind=HEAT, member=member) for member in range(8)]
     assert {member for member, text in enumerate(shown) if text is not None} == wrong
     others = {text.text for text in shown if text is not None}
     assert load_library("alfworld").for_task(HEAT).text not in others
@@ -355,42 +334,40 @@ def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_pat
     assert [ask(memory, kind=HEAT, member=member, training=False) for member in range(8)] == [None] * 8
 
 
+@pytest.mark.parametrize(("share", "guided"), [*SHARES, (1.0, set(range(8)))])
+def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(tmp_path, share, guided):
+    memory = GuidedLibrary(guided_share=share).start(tools(tmp_path, "alfworld"))
+
+    def shown(training=True):
+        return [ask(memory, kind=HEAT, member=m, training=training).name for m in range(8)]
+
+    assert shown() == ["heat"] * 8, "no type is known to be hard yet"
+    update(memory, episode(won=False, condition=1, kind=HEAT, skill="heat"))
+    assert shown() == ["general+heat" if m in guided else "heat" for m in range(8)]
+    assert shown(training=False) == ["heat"] * 8
+
+
 def test_what_distraction_did_is_recorded(tmp_path):
     memory = DistractedLibrary(distracted_by="blank").start(tools(tmp_path, "alfworld"))
     blank = ask(memory, kind=HEAT, member=3)
     assert set(blank.text.split()) == {"to"}
     misled = [episode(won=won, condition=1, kind=HEAT, skill=blank.name) for won in (True, False)]
-    rest = [episode(won=True, condition=1, kind=HEAT, skill="general+heat") for _ in range(6)]
-    found = memory.observe(batch_of([*misled, *rest, episode(won=True, condition=0, kind=HEAT)]))
+    rest = [episode(condition=1, kind=HEAT, skill="general+heat")] * 6
+    found = update(memory, *misled, *rest, episode(kind=HEAT))
     assert found == {"distracted_share": 0.25, "distracted_success": 0.5}
-    assert memory.observe(batch_of(rest)) == {"distracted_share": 0.0, "distracted_success": None}
+    assert update(memory, *rest) == {"distracted_share": 0.0, "distracted_success": None}
 
 
-@pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
+@pytest.mark.parametrize("options", BY_LESSONS)
 def test_a_full_bank_takes_new_entries(options, tmp_path):
     memory = planted(options, tmp_path, Draft("old", task_type="cool"), uses=1, utility=0.9, bank_capacity=1)
-    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    update(memory, WON)
     assert [entry.created for entry in memory.bank] == [0, 1], "the new one has had no chance, and takes no place yet"
-    memory.observe(batch_of([episode(won=True, actions=WIN)]))
+    update(memory, WON)
     assert [entry.created for entry in memory.bank] == [0]
 
 
-@pytest.mark.parametrize(
-    ("share", "guided"), [(0.5, {1, 3, 5, 7}), (0.9, set(range(1, 8))), (1.0, set(range(8))), (0.0, set())]
-)
-def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(share, guided, tmp_path):
-    memory = GuidedLibrary(guided_share=share).start(tools(tmp_path, "alfworld"))
-
-    def shown(training: bool = True) -> list[str]:
-        return [ask(memory, kind=HEAT, member=m, training=training).name for m in range(8)]
-
-    assert shown() == ["heat"] * 8, "no type is known to be hard yet"
-    memory.observe(batch_of([episode(won=False, condition=1, kind=HEAT, skill="heat")]))
-    assert shown() == ["general+heat" if m in guided else "heat" for m in range(8)]
-    assert shown(training=False) == ["heat"] * 8
-
-
-@pytest.mark.parametrize("options", [RetroAgentMemory, Skill1Memory, EvolveRMemory])
+@pytest.mark.parametrize("options", BY_LESSONS)
 def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
     asked = []
 
@@ -399,5 +376,5 @@ def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
         return [f'{{"skills": ["Lesson {number}."]}}' for number in range(len(chats))]
 
     memory = options(writer="policy").start(replace(tools(tmp_path), write=write))
-    memory.observe(batch_of([episode(won=True, actions=WIN)] * 3))
+    update(memory, WON, WON, WON)
     assert (asked, [entry.text for entry in memory.bank][:1]) == ([3], ["Lesson 0."])

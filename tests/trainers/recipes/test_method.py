@@ -1,23 +1,293 @@
-"""Method: what the trainer asks, what a checkpoint keeps, and how it treats a simulated learner."""
+"""Method: what the trainer asks of it, and what a checkpoint keeps; its parts: allocations, row makers, additions."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillc_gym.errors import CheckpointError, UnknownNameError
-from tests.trainers.rollouts_of import episode, trajectory
-from trainers.advantages import RolloutBatch, csca, grpo
+from skill_library import load_library
+from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from tests.trainers.rollouts_of import batch_of, episode, trajectory
+from trainers.advantages import Advantages, RolloutBatch, Signals, csca, grpo
+from trainers.allocation import (
+    DifficultyRouter,
+    Trials,
+    fading_allocation,
+    gap_lower_bound,
+    signal_allocation,
+    skill_needed,
+    value_allocation,
+)
+from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
+from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
+from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
+from trainers.rollout.batches import TrainingRow, make_training_rows
+from trainers.stats import wilson
+
+RATE = st.floats(0, 1)
+
+
+@given(RATE, RATE, st.integers(2, 16), st.floats(0.1, 10))
+def test_allocations_by_rates_follow_their_definitions(p1, p0, group, kappa):
+    s1, s0 = math.sqrt(p1 * (1 - p1)), math.sqrt(p0 * (1 - p0))
+    for got, one, other in (
+        (signal_allocation(p1, p0, group, kappa), kappa * s1, s0),
+        (value_allocation(p1, p0, group), p1 * (1 - p0), s0),
+    ):
+        assert 1 <= got <= group - 1
+        if one + other > 1e-8:
+            assert abs(got - min(max(group * one / (one + other), 1), group - 1)) <= 0.5 + 1e-9
+    assert signal_allocation(1.0, 0.0, 8) == 4
+    assert value_allocation(1.0, 0.0, group) == group - 1
+    assert value_allocation(p1, 1.0, group) == 1
+
+
+@given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 20), st.integers(1, 20))
+def test_the_gap_is_bounded_by_the_intervals_of_both_rates(a, n, b, m):
+    a, b = min(a, n), min(b, m)
+    low = gap_lower_bound(Trials(a, n), Trials(b, m))
+    assert wilson(a, n).low - wilson(b, m).high - 1e-9 <= low <= a / n - b / m
+
+
+def test_the_skill_is_shown_where_a_group_without_it_would_be_blind():
+    assert skill_needed(Trials(50, 64), Trials(0, 64), 8)
+    assert not skill_needed(Trials(50, 64), Trials(12, 64), 8)  # skill-free success is common enough
+    assert not skill_needed(Trials(0, 64), Trials(0, 64), 8)  # the skill does not help
+    assert not skill_needed(Trials(8, 8), Trials(0, 8), 8)  # too few trials to be sure
+    assert not skill_needed(Trials(8, 8), Trials(0, 0), 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: signal_allocation(0.5, 0.5, 1), "group_size=1"),
+        (lambda: skill_needed(Trials(1, 2), Trials(3, 2), 8), "3 of 2"),
+        (lambda: fading_allocation(0.5, 8, 0.0), "got 8 and 0"),
+        (lambda: fading_allocation(0.5, 1), "got 1 and"),
+    ],
+)
+def test_bad_arguments_are_named(call, says):
+    with pytest.raises(ConfigError, match=says):
+        call()
+
+
+@given(st.floats(-1, 1), st.floats(-1, 1), st.integers(2, 16), st.floats(0.05, 1))
+def test_fewer_see_the_skill_as_the_gap_closes(gap, other, group, full):
+    low, high = (fading_allocation(value, group, full) for value in sorted((gap, other)))
+    assert 1 <= low <= high <= group // 2
+    assert fading_allocation(full, group, full) == group // 2
+    assert [fading_allocation(gap, 8) for gap in (-0.3, 0.0, 0.1, 0.15, 0.2, 0.9)] == [1, 1, 2, 3, 4, 4]
+
+
+CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
+
+
+def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, skill: str = "heat") -> RolloutBatch:
+    with_ = [episode(won=i < won_with, condition=1, skill=skill) for i in range(tries_with)]
+    return batch_of([*with_, *[episode(won=i < won_without) for i in range(tries_without)]])
+
+
+@pytest.mark.parametrize(
+    ("allocation", "first", "played", "then"),
+    [
+        # The branch whose outcome varies gets the rollouts.
+        (BySignal(), 4, [(10, mixed(8, 8, 4, 8))], [2]),
+        # One to probe; half where the skill is needed; none where it is not.
+        (ByNeed(), 1, [(12, mixed(4, 4, 0, 12)), (12, mixed(0, 0, 6, 8))], [4, 0]),
+        # Fewer as its value fades.
+        (ByValue(), 3, [(10, mixed(6, 7, 0, 1)), (40, mixed(4, 4, 4, 5))], [6, 3]),
+        # Half until the gap has closed.
+        (ByContrast(), 4, [(12, mixed(3, 4, 0, 4)), (30, mixed(3, 4, 3, 4))], [4, 1]),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_who_sees_the_skill_follows_from_the_rollouts_and_goes_on_after_a_restart(
+    allocation: ByTrials, first: int, played: list[tuple[int, RolloutBatch]], then: list[int]
+) -> None:
+    allocator = allocation.start(CURRICULUM)
+    found = [allocator.n_plus("heat", 8)]
+    assert allocator.n_plus("heat", 1) == 0
+    for times, batch in played:
+        for _ in range(times):
+            allocator.observe(batch)
+        again = allocation.start(CURRICULUM)
+        again.load_state_dict(json.loads(json.dumps(allocator.state_dict())))
+        allocator = again
+        found.append(allocator.n_plus("heat", 8))
+    assert found == [first, *then]
+
+
+def test_conditions_are_never_compared_in_contrastive_relabelling():
+    scheme = get_recipe("contrastive_relabelling").advantage
+    alike = scheme(mixed(4, 4, 0, 4)).values
+    assert np.asarray(alike).tolist() == [0.0] * 8
+    mixed_up = replace(scheme, group_by="task")(mixed(4, 4, 0, 4)).values
+    assert np.asarray(mixed_up).min() < -0.9
+
+
+def test_easy_types_are_probed_without_the_skill():
+    allocator = ByDifficulty().start(InternalizationCurriculum(["heat", "cool"], total_steps=10))
+    assert allocator.n_plus("heat", 8) == 8
+    cool = [episode("c", won=False, condition=1, kind="cool", skill="cool")]
+    allocator.observe(batch_of([*cool, episode(won=True, condition=1, skill="heat")]))
+    allocator.observe(batch_of([episode(won=w, condition=1, skill="heat") for w in (True, False)]))
+    allocator.observe(batch_of([episode(won=True, condition=1, skill="heat")]))
+    assert allocator.n_plus("heat", 8) == 4
+    assert allocator.n_plus("cool", 8) == 8
+
+
+def test_the_router_sorts_by_success():
+    router = DifficultyRouter(window=2)
+    assert router.level("a") == "medium"
+    router.observe({"a": 0.0, "b": 0.4, "c": 0.8})
+    assert [router.level(kind) for kind in "abc"] == ["hard", "medium", "easy"]
+    again = DifficultyRouter(window=2)
+    again.load_state_dict(router.state_dict())
+    assert again.state_dict() == router.state_dict()
+
+
+def view(batch: RolloutBatch, own: list[int] | None = None, library: Any = None) -> UpdateView:
+    """An update whose prompts hold the length of the skill's text in place of its tokens."""
+
+    def with_skill_text(row: TokenRow, text: str) -> TokenRow:
+        return replace(row, prompt_ids=[len(text)], messages=[{"role": "system", "content": text}])
+
+    prompts: Any = SimpleNamespace(library=library, chat=None, with_skill_text=with_skill_text)
+    size = len(batch.task)
+    return UpdateView(batch, Advantages(np.arange(size, dtype=np.float64)), own or list(range(size)), prompts, 1, 0)
+
+
+def taught(row: TrainingRow, loss: str) -> str:
+    return row.teachers[loss].messages[0]["content"]
+
+
+def contrasted(episodes: list[Any], contrast: float = 0.5) -> RolloutBatch:
+    size = len(episodes)
+    return batch_of(episodes, signals=Signals(np.zeros(size), np.full(size, contrast), np.zeros(size)))
+
+
+def test_won_injected_episodes_are_relabelled():
+    played = [episode(won=won, condition=z) for z in (1, 0) for won in (True, False)]
+    update = view(contrasted(played))
+    (row,) = RelabelledRows()(update)
+    assert (row.row.prompt_ids, row.trajectory) == ([0], 0)
+    assert row.weights == {"relabelling": pytest.approx(0.25 / (4 * 4))}
+    assert RelabelledRows()(replace(update, own=[1, 2])) == []
+    closed = view(contrasted(played, -0.2))
+    assert RelabelledRows()(closed) == []
+    assert len(RelabelledRows(by_contrast=False)(closed)) == 1
+    many = contrasted([episode(str(i), won=True, condition=1) for i in range(8)])
+    assert len(RelabelledRows(most=0.25)(view(many))) == 2
+
+
+@pytest.mark.parametrize("aggregation", ["trajectory", "token", "constant"])
+def test_a_rollouts_extra_row_weighs_what_the_rollout_does(aggregation: Any) -> None:
+    batch = batch_of([episode(won=True, condition=1), episode(won=False, actions=["go"])])
+    (row,) = WonRows()(replace(view(batch), aggregation=aggregation, longest=50))
+    played, _ = make_training_rows(batch.trajectories, [0, 0], range(2), aggregation, total=2, tokens=6, longest=50)
+    assert row.weights["relabelling"] == played.weights["policy"]
+
+
+def test_imitation_takes_every_won_episode_behind_the_prompt_without_the_skill_or_behind_both():
+    batch = mixed(2, 3, 1, 2)
+    alone, both = (WonRows(imitated_behind=behind)(view(batch)) for behind in ("without_skill", "both"))
+    won = [i for i, success in enumerate(batch.success) if success]
+    played = batch.trajectories[0].rows[0].prompt_ids
+    assert played != [0]
+    assert [(row.trajectory, row.row.prompt_ids) for row in alone] == [(i, [0]) for i in won]
+    twice = [[0], played], [[0], played], [[0]]
+    assert [(row.trajectory, row.row.prompt_ids) for row in both] == [
+        (i, prompt) for i, prompts in zip(won, twice, strict=True) for prompt in prompts
+    ]
+    assert {tuple(row.weights) for row in (*alone, *both)} == {("relabelling",)}
+    assert len({row.weights["relabelling"] for row in both}) == 1
+    assert [row.trajectory for row in WonRows()(view(batch, own=[1, 2]))] == [0]
+    assert (WonRows().most_rows, WonRows(imitated_behind="both").most_rows) == (1.0, 2.0)
+
+
+THOUGHTS = ("key step heat it first", "find the egg", "a hot egg wanted")
+COMMANDS = ("heat egg", "go", "take egg")
+
+
+@pytest.mark.parametrize(
+    ("options", "masked", "dropped"),
+    [
+        ({}, (), ()),
+        ({"quoting_thoughts": "mask"}, (0,), ()),
+        ({"quoting_thoughts": "drop"}, (0,), (0,)),
+        ({"quoting_thoughts": "drop", "quoted_words": 9}, (), ()),
+        ({"quoting_thoughts": "drop", "quoted_words": 0}, (0, 1, 2), (0, 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("opened", [True, False], ids=["the template opens thoughts", "the model does"])
+def test_thoughts_that_quote_the_skill_are_kept_masked_or_dropped(
+    options: dict[str, Any], masked: tuple[int, ...], dropped: tuple[int, ...], opened: bool
+) -> None:
+    """What the environment said too, here the goal's words, is no quotation."""
+    opening, closing = ("", "</think> ") if opened else ("<think> ", "")
+
+    def replies(without: tuple[int, ...]) -> list[str]:
+        said = [f"{opening}{thought} </think> {command}" for thought, command in zip(THOUGHTS, COMMANDS, strict=True)]
+        return [closing + COMMANDS[i] if i in without else reply for i, reply in enumerate(said)]
+
+    vocabulary = sorted({word for reply in replies(()) for word in reply.split()} | {"seen"})
+    words = " seen ".join(replies(())).split()
+    mask = [int(word != "seen") for word in words]
+    lengths = tuple(len(reply.split()) for reply in replies(()))
+    row = TokenRow([0], [vocabulary.index(word) for word in words], mask, [-1.0] * len(words), lengths)
+    played = episode(
+        condition=1,
+        actions=[f"<think> {reply.removeprefix('<think> ')}" for reply in replies(())],
+        text="Key step: heat it first. A hot egg wanted by all.",
+        goal="a hot egg wanted in the fridge",
+    )
+    batch = contrasted([played])
+    update = view(replace(batch, trajectories=(replace(batch.trajectories[0], rows=[row]),)))
+    prompts: Any = update.prompts
+    prompts.chat = SimpleNamespace(opens_thought=opened, reply_text=lambda ids: " ".join(vocabulary[i] for i in ids))
+    (made,) = RelabelledRows(most=1.0, **options)(update)
+    shown = [vocabulary[i] for i in made.row.completion_ids]
+    assert " ".join(shown).split(" seen ") == replies(dropped)
+    imitated = [word for word, mine in zip(shown, made.row.loss_mask, strict=True) if mine]
+    assert imitated == " ".join(replies(masked)).split()
+    assert sum(made.row.reply_lengths) == made.row.model_tokens == len(made.row.own_logprobs) == len(made.advantages)
+
+
+def test_hindsight_teaches_with_what_won():
+    heat = ["go to fridge 1", "heat egg 1 with microwave 1"]
+    batch = batch_of([episode(won=True, actions=heat), episode(won=False), episode("other", won=False, kind="cool")])
+    won, lost, nobody = HindsightRows()(view(batch))
+    assert "heat O with microwave 1" in taught(won, "policy")
+    assert "Key step: heat O with microwave 1" in taught(lost, "policy")
+    assert taught(nobody, "policy") == ""
+    assert {tuple(row.weights) for row in (won, lost, nobody)} == {("policy",)}
+    assert lost.advantages.tolist() == [1.0] * 4
+
+
+def test_won_guided_episodes_are_put_behind_the_usual_prompt():
+    kind, library = "pick_heat_then_place_in_recep", load_library("alfworld")
+    guided = {"condition": 1, "kind": kind, "skill": "general+heat", "text": "all of it"}
+    batch = batch_of([episode(won=True, **guided), episode(won=False, **guided), episode("u", won=True, condition=1)])
+    (row,) = GuidedRows()(view(batch, library=library))
+    own = next(skill for skill in library.skills if skill.name == "heat")
+    assert (taught(row, "guided_distillation"), row.row.prompt_ids) == ("all of it", [len(own.text)])
+
 
 TYPES = ("heat", "cool", "look")
 
 
-def batch(returns: list[float], n_plus: int, task: str = "g1", kind: str = "heat") -> RolloutBatch:
+def columns(returns: list[float], n_plus: int, task: str = "g1", kind: str = "heat") -> RolloutBatch:
     size = len(returns)
     return RolloutBatch.build(
         returns=returns,
@@ -40,7 +310,7 @@ def walk(state: Method, seed: int, steps: int) -> list[object]:
         for kind in TYPES:
             n_plus = state.n_plus(kind, 8)
             task = f"{kind}-{rng.integers(3)}"
-            _, adv, log = state.credit(batch(rng.integers(0, 2, 8).astype(float).tolist(), n_plus, task, kind))
+            _, adv, log = state.credit(columns(rng.integers(0, 2, 8).astype(float).tolist(), n_plus, task, kind))
             trace.append((n_plus, adv.values.tolist(), log))
         if step % 2 == 0:
             with_, without = ({k: float(rng.uniform()) for k in TYPES} for _ in range(2))
@@ -51,7 +321,7 @@ def walk(state: Method, seed: int, steps: int) -> list[object]:
 def test_the_updates_own_contrast_corrects_its_advantages() -> None:
     state = start("skillc")
     returns = [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    _, adv, log = state.credit(batch(returns, 3))
+    _, adv, log = state.credit(columns(returns, 3))
     contrast = 2 / 3 - 1 / 3
     assert log["contrast_observed"] == {"heat": pytest.approx(contrast)}
     expected = 0.5 * log["contrast"]["heat"]  # a closed gap: the gate is 0.5, the task is new
@@ -61,33 +331,31 @@ def test_the_updates_own_contrast_corrects_its_advantages() -> None:
 
 def test_repeated_tasks_weigh_less() -> None:
     state = start("skillc", beta_freq=1.0)
-    corrections = [state.credit(batch([1.0, 0.0], 1)).log["correction"]["heat"] for _ in range(3)]
+    corrections = [state.credit(columns([1.0, 0.0], 1)).log["correction"]["heat"] for _ in range(3)]
     assert corrections == pytest.approx([0.5, 0.25, 0.5 / 3])
     assert state.visits("g1") == 3
     assert state.visits("other") == 0
 
 
 def test_a_harmful_skill_is_never_credited() -> None:
-    state = start("skillc")
-    _, _, log = state.credit(batch([0.0, 1.0], 1))
-    assert log["contrast"]["heat"] == -1.0
-    assert log["correction"] == {"heat": 0.0}
+    _, _, log = start("skillc").credit(columns([0.0, 1.0], 1))
+    assert (log["contrast"]["heat"], log["correction"]) == (-1.0, {"heat": 0.0})
 
 
 def test_a_retired_type_gets_no_correction() -> None:
     state = start("skillc")
-    state.credit(batch([1.0, 0.0], 1))
+    state.credit(columns([1.0, 0.0], 1))
     state.validate(dict.fromkeys(TYPES, 0.0), {"heat": 1.0, "cool": 0.0, "look": 0.0}, 10)
     assert (state.n_plus("heat", 8), state.n_plus("cool", 8)) == (0, 1)
     returns = [1.0, 0.0, 0.0]
-    _, adv, log = state.credit(batch(returns, 0))
+    _, adv, log = state.credit(columns(returns, 0))
     assert log["correction"] == {"heat": 0.0}
     assert np.array_equal(adv.values, csca(returns, ["g1"] * 3, [0] * 3, [0.0] * 3))
 
 
 def test_contrast_by_task_is_an_option() -> None:
     state = start("skillc", key="task")
-    state.credit(batch([1.0, 0.0], 1, task="g1"))
+    state.credit(columns([1.0, 0.0], 1, task="g1"))
     assert state.correction("g1", "heat") > 0.0
     assert state.correction("g2", "heat") == 0.0
 
@@ -116,7 +384,7 @@ def test_drawn_groups_are_whole_and_keep_the_curriculums_share() -> None:
     state = start("no_pairing", rho=0.3)
     drawn = [state.n_plus("heat", 8) for _ in range(100)]
     assert set(drawn) == {0, 8}
-    assert drawn.count(8) == 30
+    assert (drawn[:4], drawn.count(8)) == ([0, 8, 0, 0], 30)
 
 
 def test_skill0_ranks_by_the_last_gap_alone() -> None:
@@ -130,13 +398,13 @@ def test_skill0_ranks_by_the_last_gap_alone() -> None:
 def test_grpo_presets_use_the_plain_advantage() -> None:
     returns = [1.0, 0.0, 0.0, 1.0]
     for name in ("grpo", "skill_grpo", "skill0"):
-        _, adv, _ = start(name).credit(batch(returns, 2))
+        _, adv, _ = start(name).credit(columns(returns, 2))
         assert np.array_equal(adv.values, grpo(returns, ["g1"] * 4))
 
 
 def test_diagnostics_say_whom_the_update_rewards() -> None:
     state = start("skillc")
-    _, adv, log = state.credit(batch([1.0, 1.0, 0.0, 0.0], 2))
+    _, adv, log = state.credit(columns([1.0, 1.0, 0.0, 0.0], 2))
     assert log["advantage_mean"] == {
         "with_success": adv.values[:2].mean(),
         "with_failure": None,
@@ -147,6 +415,7 @@ def test_diagnostics_say_whom_the_update_rewards() -> None:
     assert (log["n_plus"], log["rollout_fraction_with"]) == ({"heat": 2.0}, {"heat": 0.5})
     assert np.allclose(np.sum(list(adv.parts.values()), axis=0), adv.values)
     assert json.loads(json.dumps(log)) == log
+    assert start("grpo").credit(columns([0.0, 0.0], 0)).log["failed_with_positive_advantage"] == 0.0
 
 
 def test_injected_rollouts_are_counted_per_group_where_a_task_comes_twice() -> None:
@@ -155,12 +424,10 @@ def test_injected_rollouts_are_counted_per_group_where_a_task_comes_twice() -> N
     assert log["n_plus"] == {"heat": 2.0}
 
 
-def test_failed_rollouts_can_be_rewarded_by_the_letter_of_the_correction() -> None:
-    state = start("skillc", omega=4.0)
-    _, _, log = state.credit(batch([1.0, 1.0, 0.0, 0.0], 2))
-    assert log["failed_with_positive_advantage"] == 1.0
-    masked = start("skillc", omega=4.0, correction_mask="success")
-    assert masked.credit(batch([1.0, 1.0, 0.0, 0.0], 2)).log["failed_with_positive_advantage"] == 0.0
+@pytest.mark.parametrize(("mask", "share"), [("all", 1.0), ("success", 0.0)])
+def test_failed_rollouts_can_be_rewarded_by_the_letter_of_the_correction(mask: str, share: float) -> None:
+    state = start("skillc", omega=4.0, correction_mask=mask)
+    assert state.credit(columns([1.0, 1.0, 0.0, 0.0], 2)).log["failed_with_positive_advantage"] == share
 
 
 # These read whole trajectories, which the columns of this file do not have.
@@ -178,67 +445,20 @@ def test_a_restored_method_goes_on_with_the_identical_trace(name: str) -> None:
 
 
 def test_checkpoints_of_another_run_are_refused() -> None:
-    state = start("skillc")
-    with pytest.raises(CheckpointError, match=r"method 'grpo'.*'skillc'"):
-        state.load_state_dict(start("grpo").state_dict())
-    with pytest.raises(CheckpointError, match=r"omega=0\.1 \(now 0\.4\)"):
-        state.load_state_dict(start("skillc", omega=0.1).state_dict())
-    with pytest.raises(CheckpointError, match="task_types"):
-        state.load_state_dict(Method(get_recipe("skillc"), TYPES[:2], 180).state_dict())
-    with pytest.raises(CheckpointError, match="total_steps"):
-        state.load_state_dict(Method(get_recipe("skillc"), TYPES, 90).state_dict())
-    with pytest.raises(CheckpointError, match="lacks contrast"):
-        state.load_state_dict({k: v for k, v in state.state_dict().items() if k != "contrast"})
+    whole = start("skillc").state_dict()
+    for says, state in {
+        r"method 'grpo'.*'skillc'": start("grpo").state_dict(),
+        r"omega=0\.1 \(now 0\.4\)": start("skillc", omega=0.1).state_dict(),
+        "task_types": Method(get_recipe("skillc"), TYPES[:2], 180).state_dict(),
+        "total_steps": Method(get_recipe("skillc"), TYPES, 90).state_dict(),
+        "lacks contrast": {name: value for name, value in whole.items() if name != "contrast"},
+    }.items():
+        with pytest.raises(CheckpointError, match=says):
+            start("skillc").load_state_dict(state)
 
 
 def test_an_unknown_type_is_named_before_anything_moves() -> None:
     state = start("skillc")
     with pytest.raises(UnknownNameError, match="heet"):
-        state.credit(batch([1.0, 0.0], 1, kind="heet"))
+        state.credit(columns([1.0, 0.0], 1, kind="heet"))
     assert state.state_dict() == start("skillc").state_dict()
-
-
-SPEEDS = {"pick": 0.2, "look": 0.09, "clean": 0.05, "heat": 0.022, "cool": 0.012, "pick2": 0.004}
-PANEL, GROUP, TOTAL = 46, 8, 180
-
-
-def rate(kind: str, condition: int, step: int) -> float:
-    """With the skill 0.8 from the start; without it the gap closes at the type's speed and ends a little beyond."""
-    return 0.8 if condition else 0.9 - 0.7 * np.exp(-SPEEDS[kind] * step)
-
-
-def validate(state: Method, step: int, rng: np.random.Generator) -> None:
-    rates = [{k: float(rng.binomial(PANEL, rate(k, z, step))) / PANEL for k in SPEEDS} for z in (1, 0)]
-    state.validate(*rates, step)
-
-
-def train(state: Method, step: int, rng: np.random.Generator) -> dict:
-    rows = []
-    for kind in SPEEDS:
-        n_plus, task = state.n_plus(kind, GROUP), f"{kind}-{rng.integers(600)}"
-        for condition in (1,) * n_plus + (0,) * (GROUP - n_plus):
-            rows.append((task, kind, condition, float(rng.random() < rate(kind, condition, step))))
-    tasks, kinds, conditions, returns = zip(*rows, strict=True)
-    batch = RolloutBatch.build(returns=returns, task=tasks, task_type=kinds, condition=conditions)
-    _, advantage, log = state.credit(batch)
-    assert np.isfinite(advantage.values).all()
-    return log
-
-
-def test_a_noisy_run_keeps_every_promise() -> None:
-    rng = np.random.default_rng(0)
-    state = Method(get_recipe("skillc"), tuple(SPEEDS), TOTAL)
-    validate(state, 0, rng)
-    fraction: dict[str, list[float]] = {k: [] for k in SPEEDS}
-    for step in range(1, TOTAL + 1):
-        log = train(state, step, rng)
-        assert all(c >= 0.0 for c in log["correction"].values())
-        for kind in SPEEDS:
-            fraction[kind].append(log["rollout_fraction_with"][kind])
-            if kind not in state.active:
-                assert log["rollout_fraction_with"][kind] == log["correction"][kind] == 0.0
-        if step % 10 == 0:
-            validate(state, step, rng)
-    assert state.active == ()
-    assert np.mean(fraction["pick2"][:50]) > np.mean(fraction["pick"][:50])
-    assert all(f[-1] == 0.0 for f in fraction.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
+from tests.trainers.engines.test_transformers import uncached_logprobs
 from tests.trainers.toys import SECRET, ScriptedEngine, toy_config, toy_rollouts
 from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
-from trainers.engines import Generation, Request, Sampling
+from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
@@ -45,63 +47,56 @@ def answer(prompt: str) -> str:
 SCRIPTED = partial(ScriptedEngine, answer)
 
 
-def play(toy_folder: Path, engine: Any = None, **changes: Any) -> tuple[list[Trajectory], Any]:
-    sampling = changes.pop("sampling", Sampling())
+def toy(toy_folder: Path, engine: Any = None, **changes: Any) -> Any:
+    """What plays groups of the toy; its tokenizer and its model."""
     config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
-    tokenizer = load_tokenizer(config)
-    model = load_model(config)
-    engine = engine(tokenizer) if engine else TransformersEngine(model, [1])
-    rollouts = toy_rollouts(config, tokenizer, engine)
-    played = rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=sampling)
-    rollouts.close()
-    return played, (tokenizer, model)
+    tokenizer, model = load_tokenizer(config), load_model(config)
+    by = engine(tokenizer) if engine else TransformersEngine(model, [1])
+    return toy_rollouts(config, tokenizer, by), tokenizer, model
+
+
+def collect(rollouts: Any) -> list[Trajectory]:
+    return rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
+
+
+def play(toy_folder: Path, engine: Any = None, **changes: Any) -> list[Trajectory]:
+    rollouts, *_ = toy(toy_folder, engine, **changes)
+    with closing(rollouts):
+        return collect(rollouts)
 
 
 def test_order_conditions_and_what_was_injected(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, SCRIPTED)
+    played = play(toy_folder, SCRIPTED)
     assert [r.episode.task_id for r in played] == [task for task in TASKS for _ in range(3)]
     assert [r.group for r in played] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert [r.episode.condition for r in played] == [1, 1, 0, 1, 0, 0, 0, 0, 0]
     assert [r.episode.won for r in played] == [1, 1, 1, 1, 0, 0, 1, 1, 1]
-    for rollout in played:
-        shown = "\n".join(message["content"] for message in rollout.episode.messages)
-        assert rollout.episode.skill_text in shown
-        assert bool(rollout.episode.skill_text) == bool(rollout.episode.condition)
-        assert bool(rollout.episode.skill_sha256) == bool(rollout.episode.condition)
+    for episode in (rollout.episode for rollout in played):
+        assert episode.skill_text in "\n".join(message["content"] for message in episode.messages)
+        assert bool(episode.skill_text) == bool(episode.skill_sha256) == bool(episode.condition)
 
 
-def test_without_earlier_thoughts_each_turn_is_a_row_behind_what_was_seen(toy_folder: Path) -> None:
-    played, (tokenizer, _) = play(toy_folder, thoughts="drop")
-    for rollout in played:
-        assert len(rollout.rows) == len(rollout.episode.turns)
-        for row, turn in zip(rollout.rows, rollout.episode.turns, strict=True):
-            assert tokenizer.decode(row.completion_ids, skip_special_tokens=True).strip() == turn.reply
-            shown = [message for message in row.messages if message["role"] == "assistant"]
-            assert len(shown) == rollout.rows.index(row)
-
-
-@pytest.mark.parametrize("form", ["conversation", "window:2"])
-def test_rows_are_exact_and_masks_cover_the_models_tokens_only(toy_folder: Path, form: str) -> None:
-    played, (tokenizer, model) = play(toy_folder, form=form)
-    for rollout in played:
+@pytest.mark.parametrize("changes", [{}, {"form": "window:2"}, {"thoughts": "drop"}])
+def test_rows_are_exact_and_masks_cover_the_models_tokens_only(toy_folder: Path, changes: dict[str, str]) -> None:
+    rollouts, tokenizer, model = toy(toy_folder, **changes)
+    for rollout in collect(rollouts):
         replies = [turn.reply for turn in rollout.episode.turns]
-        assert len(rollout.rows) == (1 if form == "conversation" else len(replies))
+        assert len(rollout.rows) == (len(replies) if changes else 1)
         own = [t for row in rollout.rows for t, m in zip(row.completion_ids, row.loss_mask, strict=True) if m]
         text = tokenizer.decode(own, skip_special_tokens=True)
         assert text.split() == " ".join(replies).split()
         assert rollout.model_tokens == len(own)
-        for row in rollout.rows:
-            ids = torch.tensor([row.prompt_ids + row.completion_ids])
-            with torch.no_grad():
-                logprobs = model(ids).logits.log_softmax(-1)[0, :-1].gather(-1, ids[0, 1:, None])[:, 0]
-            for i, (mask, logprob) in enumerate(zip(row.loss_mask, row.logprobs, strict=True)):
-                expected = float(logprobs[len(row.prompt_ids) + i - 1]) if mask else 0.0
-                assert logprob == pytest.approx(expected, abs=1e-4)
+        for number, row in enumerate(rollout.rows):
+            if "thoughts" in changes:  # each turn is a row behind what was seen of all earlier ones
+                assert tokenizer.decode(row.completion_ids, skip_special_tokens=True).strip() == replies[number]
+                assert sum(message["role"] == "assistant" for message in row.messages) == number
+            every = uncached_logprobs(model, row.prompt_ids, Generation(row.completion_ids), 1.0)
+            assert row.logprobs == pytest.approx((every * torch.tensor(row.loss_mask)).tolist(), abs=1e-4)
 
 
 def test_what_the_model_read_is_the_chat_template_of_the_whole_episode(toy_folder: Path) -> None:
-    played, (tokenizer, _) = play(toy_folder, SCRIPTED)
-    for rollout in played:
+    rollouts, tokenizer, _ = toy(toy_folder, SCRIPTED)
+    for rollout in collect(rollouts):
         (row,) = rollout.rows
         messages = list(rollout.episode.messages)
         for turn, following in zip(rollout.episode.turns, [*rollout.episode.turns[1:], None], strict=True):
@@ -130,7 +125,7 @@ class OneAtATime(TransformersEngine):
 @pytest.mark.parametrize("room", [2, 3])
 def test_waves_and_streams_give_one_result_and_nobody_waits_in_a_stream(toy_folder: Path, room: int) -> None:
     def said(engine: Any = None, **changes: Any) -> list[Any]:
-        return [(r.episode, [row.completion_ids for row in r.rows]) for r in play(toy_folder, engine, **changes)[0]]
+        return [(r.episode, [row.completion_ids for row in r.rows]) for r in play(toy_folder, engine, **changes)]
 
     streaming = OneAtATime(load_model(toy_config(toy_folder)), [1])
     assert said() == said(max_parallel=3) == said(lambda _: streaming, max_parallel=room)
@@ -141,11 +136,8 @@ def test_waves_and_streams_give_one_result_and_nobody_waits_in_a_stream(toy_fold
 
 
 def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
-    config = toy_config(toy_folder)
-    tokenizer = load_tokenizer(config)
-    rollouts = toy_rollouts(config, tokenizer, TransformersEngine(load_model(config), [1]))
-    whole = rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
-    environments = rollouts.vector(1, 3)
+    rollouts, *_ = toy(toy_folder)
+    whole, environments = collect(rollouts), rollouts.vector(1, 3)
     part = rollouts.collect(TASKS[1:2], [1], 3, seed=5, sampling=Sampling(), numbers=[1])
     assert [r.episode for r in part] == [r.episode for r in whole[3:6]]
     # Fewer groups play in the environments of the most, and more close those of fewer.
@@ -154,40 +146,30 @@ def test_groups_may_be_dealt_to_processes(toy_folder: Path) -> None:
 
 
 def test_what_an_interruption_leaves_half_begun_is_made_again(toy_folder: Path) -> None:
-    class Fails(OneAtATime):
-        def generate(self, requests: Any, sampling: Any) -> Any:
-            raise KeyboardInterrupt
+    def interrupt(prompt: str) -> str:
+        raise KeyboardInterrupt
 
-    config = toy_config(toy_folder)
-    rollouts = toy_rollouts(config, load_tokenizer(config), Fails(load_model(config), [1]))
+    rollouts, *_ = toy(toy_folder, partial(ScriptedEngine, interrupt))
     before = rollouts.vector(3, 3)
     with pytest.raises(KeyboardInterrupt):
-        rollouts.collect(TASKS, [2, 1, 0], 3, seed=5, sampling=Sampling())
+        collect(rollouts)
     assert rollouts.vector(3, 3) is not before
 
 
-class Asked(list[Request]):
-    """Notes what it is asked; its replies end at once."""
+class Asked(Engine):
+    """Notes what it is asked; its replies end at once, and could not have been others if ``forced``."""
+
+    def __init__(self, *, forced: bool = False) -> None:
+        self.requests, self.allowed = list[Request](), [(1,)] * forced
 
     def generate(self, requests: Any, sampling: Any) -> Any:
-        self.extend(requests)
-        return [Generation([1], [0.0]) for _ in requests]
-
-    def release(self, keys: Any) -> None: ...
-
-    def reset(self) -> None: ...
-
-
-class Forced(Asked):
-    """Could not have said anything else."""
-
-    def generate(self, requests: Any, sampling: Any) -> Any:
-        return [Generation([1], [0.0], [(1,)]) for _ in requests]
+        self.requests += requests
+        return [Generation([1], [0.0], self.allowed) for _ in requests]
 
 
 @pytest.mark.parametrize("form", ["conversation", "window:1"])
 def test_an_episode_of_forced_replies_has_turns_without_own_tokens(toy_folder: Path, form: str) -> None:
-    played, _ = play(toy_folder, lambda _: Forced(), form=form)
+    played = play(toy_folder, lambda _: Asked(forced=True), form=form)
     assert all(each.reply_lengths == (0,) * len(each.episode.turns) for each in played)
     advantages = Gigpo()(RolloutBatch.from_trajectories(played))
     assert all(len(own) == 0 for own in advantages.values)
@@ -196,10 +178,10 @@ def test_an_episode_of_forced_replies_has_turns_without_own_tokens(toy_folder: P
 def test_the_first_members_of_both_conditions_share_their_draws(toy_folder: Path) -> None:
     asked, turns = Asked(), dict[Any, list[int | None]]()
     play(toy_folder, lambda _: asked)
-    for request in asked:
+    for request in asked.requests:
         turns.setdefault(request.key, []).append(request.turn)
     assert set(map(tuple, turns.values())) == {(0, 1, 2)}
-    first = [request.seed for request in asked[:9]]
+    first = [request.seed for request in asked.requests[:9]]
     assert first[0] == first[2]  # group 0: two with the skill, one without
     assert first[3] == first[4]  # group 1: one with, two without
     assert len(set(first)) == 2 + 2 + 3
@@ -214,7 +196,7 @@ def test_a_seed_that_pairs_do_not_share_is_of_one_member_alone() -> None:
 
 def test_a_full_context_ends_both_conditions_of_a_group_after_the_same_number_of_turns(toy_folder: Path) -> None:
     for limit in range(16, 40, 4):
-        played, _ = play(toy_folder, SCRIPTED, max_context=limit)
+        played = play(toy_folder, SCRIPTED, max_context=limit)
         cut = [r for r in played if r.episode.truncated]
         assert cut or limit > 24
         assert {r.episode.cut for r in cut} <= {"context"}
@@ -224,18 +206,15 @@ def test_a_full_context_ends_both_conditions_of_a_group_after_the_same_number_of
             assert len({len(r.episode.turns) for r in played if r.group == group}) == 1, limit
 
 
-def test_a_prompt_longer_than_the_context_gives_an_episode_without_rows(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, SCRIPTED, max_context=6)
-    assert all(r.rows == [] and r.episode.truncated and not r.episode.turns for r in played)
-
-
 def test_replies_that_make_no_sense_cost_a_turn_and_nothing_else(toy_folder: Path) -> None:
-    played, _ = play(toy_folder, lambda tokenizer: ScriptedEngine(lambda prompt: "", tokenizer))
+    played = play(toy_folder, lambda tokenizer: ScriptedEngine(lambda prompt: "", tokenizer))
     assert all(len(r.episode.turns) == 3 and not r.episode.won for r in played)
     assert not any(turn.format_valid or turn.action_valid for r in played for turn in r.episode.turns)
 
 
-def test_bad_limits_are_refused(toy_folder: Path) -> None:
+def test_a_prompt_longer_than_the_context_gives_no_rows_and_no_room_at_all_is_refused(toy_folder: Path) -> None:
+    played = play(toy_folder, SCRIPTED, max_context=6)
+    assert all(r.rows == [] and r.episode.truncated and not r.episode.turns for r in played)
     with pytest.raises(ConfigError, match="must exceed max_reply_tokens"):
         play(toy_folder, max_context=4)
 
@@ -245,8 +224,8 @@ def trajectory(*rows: TokenRow) -> Trajectory:
     return Trajectory(episode, list(rows), 0)
 
 
-def row(prompt: int, mask: list[int], start: int = 5) -> TokenRow:
-    return TokenRow([2] * prompt, list(range(start, start + len(mask))), mask, [-0.5 * m for m in mask])
+def row(prompt: int, mask: list[int]) -> TokenRow:
+    return TokenRow([2] * prompt, list(range(5, 5 + len(mask))), mask, [-0.5 * m for m in mask])
 
 
 ROWS = st.lists(
@@ -262,8 +241,7 @@ def test_padding_and_cutting_into_micro_batches_do_not_change_the_loss(
 ) -> None:
     """The sum over micro-batches is the plain mean over rows of the mean over their tokens."""
     rng = np.random.default_rng(seed)
-    rows = [row(p, m) for p, m in shapes]
-    advantages = rng.normal(size=len(rows)).tolist()
+    rows, advantages = [row(p, m) for p, m in shapes], rng.normal(size=len(shapes)).tolist()
     table = torch.tensor(rng.normal(size=64), dtype=torch.float64)
     reference = table + torch.tensor(rng.normal(size=64) * 0.1)
     trajectories = [trajectory(r) for r in rows]
@@ -285,29 +263,22 @@ def test_padding_and_cutting_into_micro_batches_do_not_change_the_loss(
 
 def test_a_trajectory_of_many_rows_counts_once() -> None:
     long, short = [row(2, [1, 1, 1]), row(3, [1])], [row(2, [1, 1])]
-    weighted = make_training_rows(
-        [trajectory(*long), trajectory(*short)], [1.0, 1.0], [0, 1], "trajectory", total=2, tokens=6
-    )
+    both = [trajectory(*long), trajectory(*short)]
+    weighted = make_training_rows(both, [1.0, 1.0], [0, 1], "trajectory", total=2, tokens=6)
     shares = {i: sum(w.weights["policy"] * w.row.model_tokens for w in weighted if w.trajectory == i) for i in (0, 1)}
     assert shares == pytest.approx({0: 0.5, 1: 0.5})
     assert {w.weights["policy"] for w in weighted if w.trajectory == 0} == {1 / 8}
 
 
-def test_values_per_token_are_cut_at_the_rows() -> None:
-    played = trajectory(row(2, [1, 0, 1]), row(4, [1]))
+def test_values_per_token_are_cut_at_the_rows_and_lie_where_the_tokens_do() -> None:
+    played = trajectory(row(4, [1, 0, 1]), row(2, [1]))
     weighted = make_training_rows([played], [np.array([1.0, 2.0, 3.0])], [0], "trajectory", total=1, tokens=3)
     assert [w.advantages.tolist() for w in weighted] == [[1.0, 2.0], [3.0]]
     tensors = collate(weighted, 0, torch.device("cpu"))
-    assert tensors.advantages.tolist() == [[1, 0, 2], [0, 0, 3]]
-
-
-def test_collate_aligns_masks_with_tokens() -> None:
-    rows = [TrainingRow(row(4, [1, 0, 1]), np.full(2, 0.5), {}, 0), TrainingRow(row(2, [1]), -np.ones(1), {}, 1)]
-    tensors = collate(rows, 0, torch.device("cpu"))
     assert tensors.tokens.input_ids.tolist() == [[2, 2, 2, 2, 5, 6, 7], [2, 2, 5, 0, 0, 0, 0]]
     assert tensors.tokens.mask.tolist() == [[0, 0, 1, 0, 1], [1, 0, 0, 0, 0]]
     assert tensors.figures["sampling_logprobs"].tolist() == [[0, 0, -0.5, 0, -0.5], [-0.5, 0, 0, 0, 0]]
-    assert tensors.advantages.tolist() == [[0, 0, 0.5, 0, 0.5], [-1, 0, 0, 0, 0]]
+    assert tensors.advantages.tolist() == [[0, 0, 1, 0, 2], [3, 0, 0, 0, 0]]
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 100))
@@ -328,10 +299,8 @@ def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
     assert float(plain.log["kl"].sum()) == pytest.approx(2 * np.exp(-1))
 
 
-def of_tokens(tokens: list[int], number: int) -> TrainingRow:
-    return TrainingRow(
-        TokenRow(tokens[:1], tokens[1:], [1] * len(tokens[1:]), []), np.zeros(1), {"policy": 1.0}, number
-    )
+def of_tokens(ids: list[int], number: int) -> TrainingRow:
+    return TrainingRow(TokenRow(ids[:1], ids[1:], [1] * len(ids[1:]), []), np.zeros(1), {"policy": 1.0}, number)
 
 
 TOKENS = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=9), max_size=20)

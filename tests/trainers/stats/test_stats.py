@@ -11,57 +11,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from trainers.stats import (
-    Interval,
-    bootstrap_mean,
-    detectable_difference,
-    holm,
-    mean_difference,
-    mean_over_seeds,
-    paired_difference,
-    sign_flip_p,
-    t_p_value,
-    t_quantile,
-    variance_of_mean,
-    wilson,
-)
+from trainers import stats
 
 counts = st.tuples(*[st.integers(0, 60)] * 4).filter(lambda c: sum(c) > 0)
 
 
 def test_wilson_agrees_with_published_values() -> None:
     # Newcombe 1998, Statistics in Medicine 17, 857-872, method 3.
-    for successes, n, low, high in [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611)]:
-        interval = wilson(successes, n)
-        assert (interval.low, interval.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+    for successes, n, ends in [(81, 263, (0.2553, 0.3662)), (15, 148, (0.0624, 0.1605)), (0, 20, (0.0, 0.1611))]:
+        assert tuple(stats.wilson(successes, n)) == pytest.approx(ends, abs=5e-5)
 
 
 @given(st.integers(1, 500), st.data())
 def test_wilson_stays_within_bounds_and_mirrors(n: int, data: st.DataObject) -> None:
     k = data.draw(st.integers(0, n))
-    interval, mirrored = wilson(k, n), wilson(n - k, n)
+    interval, mirrored = stats.wilson(k, n), stats.wilson(n - k, n)
     assert 0.0 <= interval.low <= k / n <= interval.high <= 1.0
     assert interval.low == pytest.approx(1 - mirrored.high, abs=1e-12)
 
 
-def test_the_paired_interval_agrees_with_published_values() -> None:
+def test_the_paired_interval_agrees_with_published_values_and_narrows_by_agreement_but_never_to_a_point() -> None:
     # Newcombe 1998, Statistics in Medicine 17, 2635-2650, method 10.
-    interval = paired_difference(36, 12, 2, 0)
-    assert (interval.low, interval.high) == (pytest.approx(0.0569, abs=5e-5), pytest.approx(0.3404, abs=5e-5))
+    assert tuple(stats.paired_difference(36, 12, 2, 0)) == pytest.approx((0.0569, 0.3404), abs=5e-5)
+    agreeing, mixed = stats.paired_difference(20, 0, 0, 20), stats.paired_difference(10, 10, 10, 10)
+    assert 0.0 < agreeing.high - agreeing.low < mixed.high - mixed.low
 
 
 @given(counts)
 def test_the_paired_interval_holds_the_difference_and_is_antisymmetric(c: tuple[int, int, int, int]) -> None:
     both, first, second, neither = c
-    interval, swapped = paired_difference(*c), paired_difference(both, second, first, neither)
+    interval, swapped = stats.paired_difference(*c), stats.paired_difference(both, second, first, neither)
     assert -1.0 <= interval.low <= (first - second) / sum(c) + 1e-12
     assert (first - second) / sum(c) - 1e-12 <= interval.high <= 1.0
     assert interval.low == pytest.approx(-swapped.high, abs=1e-12)
-
-
-def test_agreement_narrows_the_paired_interval_but_never_to_a_point() -> None:
-    agreeing, mixed = paired_difference(20, 0, 0, 20), paired_difference(10, 10, 10, 10)
-    assert 0.0 < agreeing.high - agreeing.low < mixed.high - mixed.low
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.6])
@@ -73,34 +55,33 @@ def test_the_paired_interval_covers_what_it_promises(shared: float) -> None:
     first, second = luck[..., 0] < p, luck[..., 1] < q
     hits = 0
     for a, b in zip(first, second, strict=True):
-        interval = paired_difference(int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum()))
+        interval = stats.paired_difference(*(int(cell.sum()) for cell in (a & b, a & ~b, ~a & b, ~a & ~b)))
         hits += interval.low <= p - q <= interval.high
     assert 0.93 <= hits / trials <= 0.985
 
 
 def test_the_bootstrap_is_fixed_by_its_seed_and_near_the_normal_interval() -> None:
     values = np.random.default_rng(0).normal(0.3, 0.2, 100).tolist()
-    interval = bootstrap_mean(values, seed=1, resamples=3000)
-    assert interval == bootstrap_mean(values, seed=1, resamples=3000)
-    assert interval != bootstrap_mean(values, seed=2, resamples=3000)
+    interval = stats.bootstrap_mean(values, seed=1, resamples=3000)
+    assert interval == stats.bootstrap_mean(values, seed=1, resamples=3000)
+    assert interval != stats.bootstrap_mean(values, seed=2, resamples=3000)
     half = 1.96 * np.std(values) / 10
-    assert interval.low == pytest.approx(np.mean(values) - half, abs=0.006)
-    assert interval.high == pytest.approx(np.mean(values) + half, abs=0.006)
+    assert tuple(interval) == pytest.approx((np.mean(values) - half, np.mean(values) + half), abs=0.006)
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: wilson(3, 2),
-        lambda: wilson(0, 0),
-        lambda: wilson(1, 2, level=1.0),
-        lambda: paired_difference(0, 0, 0, 0),
-        lambda: paired_difference(1, -1, 0, 0),
-        lambda: bootstrap_mean([], seed=0),
-        lambda: mean_over_seeds([]),
-        lambda: t_quantile(0.975, 0),
-        lambda: t_p_value(-1.0, 3),
-        lambda: detectable_difference(0, 0.2),
+        lambda: stats.wilson(3, 2),
+        lambda: stats.wilson(0, 0),
+        lambda: stats.wilson(1, 2, level=1.0),
+        lambda: stats.paired_difference(0, 0, 0, 0),
+        lambda: stats.paired_difference(1, -1, 0, 0),
+        lambda: stats.bootstrap_mean([], seed=0),
+        lambda: stats.mean_over_seeds([]),
+        lambda: stats.t_quantile(0.975, 0),
+        lambda: stats.t_p_value(-1.0, 3),
+        lambda: stats.detectable_difference(0, 0.2),
     ],
 )
 def test_bad_input_is_refused(call: Callable[[], object]) -> None:
@@ -108,14 +89,13 @@ def test_bad_input_is_refused(call: Callable[[], object]) -> None:
         call()
 
 
-TABLES = st.integers(2, 5).flatmap(
-    lambda tasks: st.lists(st.lists(st.integers(-1, 1), min_size=tasks, max_size=tasks), min_size=2, max_size=4)
-)
+ROWS = st.integers(2, 5).map(lambda tasks: st.lists(st.integers(-1, 1), min_size=tasks, max_size=tasks))
+TABLES = ROWS.flatmap(lambda rows: st.lists(rows, min_size=2, max_size=4))
 
 
 def test_it_is_the_sum_of_both_sources():
     table = np.array([[0.0, 1.0, 2.0, 1.0], [3.0, 4.0, 5.0, 4.0], [1.0, 2.0, 3.0, 2.0]])
-    found, freedom = variance_of_mean(table.tolist())
+    found, freedom = stats.variance_of_mean(table.tolist())
     parts = [table.mean(1).var(ddof=1) / 3, table.mean(0).var(ddof=1) / 4]
     assert found == pytest.approx(sum(parts))
     assert freedom == int(found**2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3))
@@ -127,58 +107,54 @@ def test_seeds_count_at_least_as_much_as_single_episodes():
     left = table - table.mean(1)[:, None] - table.mean(0) + table.mean()
     noise = (left**2).sum() / 6
     expected = noise / 4 / 3 + table.mean(0).var(ddof=1) / 4
-    assert variance_of_mean(table.tolist())[0] == pytest.approx(expected)
+    assert stats.variance_of_mean(table.tolist())[0] == pytest.approx(expected)
 
 
 @given(TABLES, st.randoms(use_true_random=False))
 def test_order_and_sign_do_not_matter(table, shuffled):
-    found, freedom = variance_of_mean(table)
+    found, freedom = stats.variance_of_mean(table)
     order = list(range(len(table[0])))
     shuffled.shuffle(order)
     turned = [[-row[i] for i in order] for row in reversed(table)]
-    other, other_freedom = variance_of_mean(turned)
+    other, other_freedom = stats.variance_of_mean(turned)
     assert other == pytest.approx(found)
     assert abs(freedom - other_freedom) <= 1
-    assert variance_of_mean([[3 * value for value in row] for row in table])[0] == pytest.approx(9 * found)
+    assert stats.variance_of_mean([[3 * value for value in row] for row in table])[0] == pytest.approx(9 * found)
 
 
 def test_one_row_or_one_column_leaves_the_other_source():
-    assert variance_of_mean([[0.0, 1.0, 1.0]]) == (pytest.approx(1 / 9), 2)
-    assert variance_of_mean([[0.0], [1.0]]) == (pytest.approx(1 / 4), 1)
-    assert variance_of_mean([[1.0]]) == (0.0, 1)
+    assert stats.variance_of_mean([[0.0, 1.0, 1.0]]) == (pytest.approx(1 / 9), 2)
+    assert stats.variance_of_mean([[0.0], [1.0]]) == (pytest.approx(1 / 4), 1)
+    assert stats.variance_of_mean([[1.0]]) == (0.0, 1)
 
 
 @pytest.mark.parametrize(
     ("df", "value"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (10, 2.2281), (120, 1.9799)]
 )
 def test_t_quantiles_and_p_values_that_invert_them(df: int, value: float) -> None:
-    assert t_quantile(0.975, df) == pytest.approx(value, abs=1e-4)
-    assert t_p_value(t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
+    assert stats.t_quantile(0.975, df) == pytest.approx(value, abs=1e-4)
+    assert stats.t_p_value(stats.t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
 
 
 def test_mean_over_seeds() -> None:
-    estimate = mean_over_seeds([0.6, 0.7, 0.8])
+    estimate = stats.mean_over_seeds([0.6, 0.7, 0.8])
     half = 4.30265 * 0.1 / math.sqrt(3)
-    assert estimate.mean == pytest.approx(0.7)
-    assert estimate.interval == Interval(pytest.approx(0.7 - half, abs=1e-5), pytest.approx(0.7 + half, abs=1e-5))
-    assert mean_over_seeds([0.6]).interval is None
-
-
-def test_holm_steps_down():
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
-    assert holm({}) == {}
+    assert (estimate.mean, *estimate.interval) == pytest.approx((0.7, 0.7 - half, 0.7 + half), abs=1e-5)
+    assert stats.mean_over_seeds([0.6]).interval is None
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=6))
-def test_holm_never_lowers_a_p_value_and_keeps_their_order(p_values):
-    adjusted = holm(p_values)
+def test_holm_steps_down_never_lowers_a_p_value_and_keeps_their_order(p_values):
+    assert stats.holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert stats.holm({}) == {}
+    adjusted = stats.holm(p_values)
     names = sorted(p_values, key=lambda name: p_values[name])
     assert all(p_values[name] <= adjusted[name] <= 1 for name in p_values)
     assert [adjusted[name] for name in names] == sorted(adjusted.values())
 
 
 def test_a_difference_has_intervals_of_both_levels():
-    found = mean_difference([([1.0, 0.0, 1.0], [0.0, 0.0, 1.0]), ([1.0, 1.0, 1.0], [0.0, 0.0, 1.0])])
+    found = stats.mean_difference([([1.0, 0.0, 1.0], [0.0, 0.0, 1.0]), ([1.0, 1.0, 1.0], [0.0, 0.0, 1.0])])
     assert found.mean == pytest.approx(0.5)
     wide, inner = found.interval, found.interval_90
     assert -1 < wide.low < inner.low < 0.5 < inner.high <= wide.high <= 1, "rates differ by no more than 1"
@@ -187,45 +163,43 @@ def test_a_difference_has_intervals_of_both_levels():
 
 def test_what_never_varied_is_as_noisy_as_one_episode_that_differs() -> None:
     same, always = ([([value] * 20, [0.0] * 20)] * 5 for value in (0.0, 1.0))
-    assert mean_difference(same).equivalence_p() < 0.05 < mean_difference(same).p_value
-    assert mean_difference(always).p_value < 0.05
-    assert mean_difference(same).error == pytest.approx(2**0.5 / 100)
-    assert mean_difference(same[:2]).equivalence_p(margin=0.01) > 0.05, "forty episodes cannot tell a point"
-
-
-def test_the_detectable_difference_agrees_with_the_formula() -> None:
-    # (1.95996 sqrt(0.2) + 0.84162 sqrt(0.2 - 0.01))^2 = 154.6 * 0.1^2
-    assert detectable_difference(155, 0.2) == pytest.approx(0.1, abs=5e-4)
+    assert stats.mean_difference(same).equivalence_p() < 0.05 < stats.mean_difference(same).p_value
+    assert stats.mean_difference(always).p_value < 0.05
+    assert stats.mean_difference(same).error == pytest.approx(2**0.5 / 100)
+    assert stats.mean_difference(same[:2]).equivalence_p(margin=0.01) > 0.05, "forty episodes cannot tell a point"
 
 
 @given(st.integers(1, 1_000), st.floats(0, 1))
-def test_more_tasks_detect_smaller_differences(n: int, disagreeing: float) -> None:
-    assert 0 < detectable_difference(2 * n, disagreeing) <= detectable_difference(n, disagreeing) <= 1
+def test_the_detectable_difference_agrees_with_the_formula_and_shrinks_with_more_tasks(n, disagreeing) -> None:
+    # (1.95996 sqrt(0.2) + 0.84162 sqrt(0.2 - 0.01))^2 = 154.6 * 0.1^2
+    assert stats.detectable_difference(155, 0.2) == pytest.approx(0.1, abs=5e-4)
+    assert 0 < stats.detectable_difference(2 * n, disagreeing) <= stats.detectable_difference(n, disagreeing) <= 1
 
 
 def test_signs_agree_with_counting_by_hand() -> None:
     # Of the eight changes of signs of (3, 2, -1), those that reach 4 in size are the differences themselves, +3 +2 +1,
     # and the mirror images of both.
-    assert sign_flip_p([3.0, 2.0, -1.0]) == 4 / 8
-    assert sign_flip_p([0.1] * 10) == 2 / 2**10
-    assert sign_flip_p([0.0] * 4) == 1.0
+    assert stats.sign_flip_p([3.0, 2.0, -1.0]) == 4 / 8
+    assert stats.sign_flip_p([0.1] * 10) == 2 / 2**10
+    assert stats.sign_flip_p([0.0] * 4) == 1.0
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=9))
 def test_signs_know_no_order_and_no_direction(values: list[float]) -> None:
-    found = sign_flip_p(values)
+    found = stats.sign_flip_p(values)
     assert 2 / 2 ** len(values) <= found <= 1
-    assert sign_flip_p(sorted(values)) == sign_flip_p([-value for value in values]) == found
+    assert stats.sign_flip_p(sorted(values)) == stats.sign_flip_p([-value for value in values]) == found
 
 
 def test_signs_hold_their_level_where_one_run_in_five_takes_off() -> None:
     rng = np.random.default_rng(0)
-    p_values = [sign_flip_p(first - second) for first, second in rng.choice([0.1, 0.7], (500, 2, 8), p=[0.8, 0.2])]
+    pairs = rng.choice([0.1, 0.7], (500, 2, 8), p=[0.8, 0.2])
+    p_values = [stats.sign_flip_p(first - second) for first, second in pairs]
     assert np.mean(np.array(p_values) < 0.05) < 0.05
 
 
 def test_changes_of_many_signs_are_drawn() -> None:
     values = [0.1, 0.2, -0.15, 0.05] * 5
     # A seed without a difference changes nothing but the way of counting.
-    assert sign_flip_p([*values, 0.0]) == pytest.approx(sign_flip_p(values), abs=0.005)
-    assert 0 < sign_flip_p([0.1] * 25) < 1e-4
+    assert stats.sign_flip_p([*values, 0.0]) == pytest.approx(stats.sign_flip_p(values), abs=0.005)
+    assert 0 < stats.sign_flip_p([0.1] * 25) < 1e-4

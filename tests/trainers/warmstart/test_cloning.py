@@ -1,52 +1,85 @@
-"""The small policy and its cloning: its tokenizer, what is imitated, and that an interrupted one goes on."""
+"""Policies that are cloned, small ones and language models: what is imitated, of which words, and to the same end."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("transformers", reason="needs the train extra")
+pytest.importorskip("peft", reason="needs the train extra")
 
+import peft
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from skillc_gym.envs.registry import warm_started
+from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS
-from skillc_gym.errors import CheckpointError, ConfigError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
+from tests.trainers.models.test_pretrained import byte_tokenizer
+from trainers.base import shipped_policy
+from trainers.config import TrainConfig
+from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.warmstart import CloningConfig, PolicySize, build_model, build_tokenizer, clone, make, vocabulary
+from trainers.warmstart import (
+    CloningConfig,
+    PolicyRecipe,
+    PolicySize,
+    build_model,
+    build_tokenizer,
+    clone,
+    make,
+    make_policy,
+    vocabulary,
+)
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_conversation
 from trainers.warmstart.policy import SPECIAL, UNKNOWN, words
 
-WORDS = ["see", "take", "mug", "plate", "nothing"]
+WORDS = ["agent", "see", "take", "mug", "plate", "nothing", "look"]
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)
+CHATML = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+def chatml_tokenizer() -> Any:
+    tokenizer, end = byte_tokenizer(), "<|im_end|>"
+    special = {"eos_token": end, "pad_token": end, "additional_special_tokens": ["<|im_start|>"]}
+    tokenizer.add_special_tokens(special)
+    tokenizer.chat_template = CHATML
+    return tokenizer
 
 
 def chat(thing: str) -> list[dict[str, str]]:
-    return [
-        {"role": "user", "content": f"see {thing}"},
-        {"role": "assistant", "content": f"<action> take {thing} </action>"},
-        {"role": "user", "content": "nothing"},
-        {"role": "assistant", "content": "<action> see </action>"},
-    ]
+    """Two turns, the first of which takes a thing."""
+    said = ["agent", f"see {thing}", f"<action> take {thing} </action>", "nothing", "<action> look </action>"]
+    roles = ["system", "user", "assistant", "user", "assistant"]
+    return [{"role": role, "content": content} for role, content in zip(roles, said, strict=True)]
 
 
-def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predicted():
-    tokenizer = build_tokenizer(WORDS)
+@pytest.mark.parametrize(
+    ("tokenizer", "end"), [(build_tokenizer(WORDS), " <|end|>"), (chatml_tokenizer(), "<|im_end|>")]
+)
+def test_replies_are_imitated_to_their_end_and_slips_neither_imitated_nor_predicted(tokenizer: Any, end: str) -> None:
     plain, slipped = (tokenise_conversation(ChatTokens(tokenizer), chat("mug"), slips) for slips in ((), {0}))
     assert plain.ids == slipped.ids
     assert all(label in (IGNORED, token) for label, token in zip(plain.labels, plain.ids, strict=True))
-    replies = tokenizer.convert_ids_to_tokens([label for label in plain.labels if label != IGNORED])
-    assert replies == ["<action>", "take", "mug", "</action>", "<|end|>", "<action>", "see", "</action>", "<|end|>"]
-    labelled = tokenizer.convert_ids_to_tokens([label for label in slipped.labels if label != IGNORED])
-    assert labelled == ["<action>", "see", "</action>", "<|end|>"]
+    rendered = tokenizer.apply_chat_template(chat("mug"), tokenize=True, return_dict=False)
+    assert tokenizer.decode(plain.ids) == tokenizer.decode(rendered).removesuffix("\n")
+    took, looked = f"<action> take mug </action>{end}", f"<action> look </action>{end}"
+    replies, unspoilt = ([label for label in item.labels if label != IGNORED] for item in (plain, slipped))
+    assert tokenizer.decode(unspoilt) == looked
     left_out = [token for token, slip in zip(slipped.ids, slipped.slips, strict=True) if slip]
-    assert tokenizer.convert_ids_to_tokens(left_out) == ["<action>", "take", "mug", "</action>", "<|end|>"]
+    assert tokenizer.decode(left_out) == took
+    assert replies == [*left_out, *unspoilt]
     assert not any(plain.slips)
+    assert len(tokenise_conversation(ChatTokens(tokenizer), chat("mug"), max_length=9).ids) == 9
 
 
 def test_cloning_learns_to_copy_and_is_deterministic():
@@ -59,12 +92,15 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
 
 
-def asked_for(out: Path) -> MakePolicyOptions:
-    return MakePolicyOptions(Shown(episodes=8, max_steps=5), Cloning(batches=6, batch_episodes=2), out=out / "p")
+def asked(
+    out: Path, shown: dict[str, Any] | None = None, cloning: dict[str, Any] | None = None, **fields: Any
+) -> MakePolicyOptions:
+    shown, cloning = {"episodes": 8, **(shown or {})}, {"batches": 6, "batch_episodes": 2, **(cloning or {})}
+    return MakePolicyOptions(Shown(**shown), Cloning(**cloning), out=out / "policy", **fields)
 
 
 def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, steps = asked_for(tmp_path), list[int]()
+    recipe, out, steps = asked(tmp_path, {"max_steps": 5}).recipe(), tmp_path / "policy", list[int]()
 
     def interrupt(phase: str, done: int, total: int, loss: float) -> None:
         steps.extend([done] * (phase == "cloning"))
@@ -73,27 +109,114 @@ def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monke
 
     monkeypatch.setattr(make, "ProgressFile", lambda path, key: ProgressFile(path, key, every=2))
     with pytest.raises(KeyboardInterrupt):
-        make.make_policy(asked.recipe(), asked.out, progress=interrupt)
-    begun = (asked.out / CLONING_FILE).read_bytes()
+        make_policy(recipe, out, progress=interrupt)
+    begun = (out / CLONING_FILE).read_bytes()
     with pytest.raises(ConfigError, match="begun with other settings"):
-        make.make_policy(replace(asked.recipe(), seed=1), asked.out, progress=interrupt)
-    (asked.out / CLONING_FILE).write_bytes(b"half a file")
+        make_policy(replace(recipe, seed=1), out, progress=interrupt)
+    (out / CLONING_FILE).write_bytes(b"half a file")
     with pytest.raises(CheckpointError, match="remove it to begin anew"):
-        make.make_policy(asked.recipe(), asked.out, progress=interrupt)
-    assert (asked.out / CLONING_FILE).read_bytes() == b"half a file", "it is not taken away unasked"
-    (asked.out / CLONING_FILE).write_bytes(begun)
-    gone_on = make.make_policy(asked.recipe(), asked.out, progress=interrupt)
+        make_policy(recipe, out, progress=interrupt)
+    assert (out / CLONING_FILE).read_bytes() == b"half a file", "it is not taken away unasked"
+    (out / CLONING_FILE).write_bytes(begun)
+    gone_on = make_policy(recipe, out, progress=interrupt)
     assert steps == [1, 2, 3, 3, 4, 5, 6], "the third step was not written down yet, and nothing else was computed"
-    assert not (asked.out / CLONING_FILE).exists()
-    assert gone_on == make.make_policy(asked.recipe(), tmp_path / "at-once")
+    assert not (out / CLONING_FILE).exists()
+    assert gone_on == make_policy(recipe, tmp_path / "at-once")
 
 
-def test_replies_that_are_all_cut_off_are_refused_before_anything_is_cloned(tmp_path: Path) -> None:
-    asked = asked_for(tmp_path)
-    with pytest.raises(ConfigError, match="max_length=4 cuts off all replies"):
-        make.make_policy(replace(asked.recipe(), max_length=4), asked.out)
-    assert not (asked.out / "model.safetensors").exists()
+def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
+    cloning = {"batches": 2, "batch_episodes": 4, "learning_rate": 1e-4, "start": "shipped"}
+    recipe = asked(tmp_path, {"episodes": 24, "error_rate_without_skill": 1.0}, cloning).recipe()
+    careless = warm_started("alfworld")[1].error_rates
+    assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(careless, 1.0)
+    card = make_policy(recipe, tmp_path / "policy")
+    own, shipped = ((folder / "tokenizer.json").read_bytes() for folder in (tmp_path / "policy", shipped_policy()))
+    assert own == shipped
+    assert card["start_sha256"] != card["weights_sha256"]
+    # A fresh policy of two batches predicts nothing; one that goes on predicts its demonstrations nearly surely.
+    assert card["loss_first"] < 0.1
+    without = [rates["without"] for rates in card["demonstrator_success"].values()]
+    assert without == [0.0] * 6
 
+
+def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
+    games = tmp_path / "games"
+    assert skillc(["tools", "make-games", "--out", str(games), "--games-per-type", "3"]) == 0
+    shown = {"episodes": 24, "max_steps": 12, "slips": 0.1, "generated_share": 0.5}
+    recipe = asked(tmp_path, shown, {"batches": 1}, data=str(games)).recipe()
+    assert recipe.mixture is not None
+    assert (recipe.mixture.max_steps, recipe.mixture.slips) == (12, 0.1)
+    shown = [demo.task_id for demo in make._play_all(recipe, env_spec("alfworld").chat_format("compact"), None)]
+    assert len(shown) == 24
+    assert len(set(shown[12:])) == 12
+    assert not set(shown[:12]) & set(shown[12:])
+    assert make_policy(recipe, tmp_path / "policy")["recipe"]["mixture_share"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("shown", "cloning", "changed", "error", "fault"),
+    [
+        ({}, {"max_length": 4}, {}, ConfigError, "max_length=4 cuts off all replies"),
+        ({}, {"start": "."}, {}, MissingDataError, "holds no checkpoint"),
+        ({}, {"lora_rank": 4}, {}, ConfigError, "name one as start"),
+        ({"error_rate_without_skill": 1.5}, {}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
+        ({"generated_share": 0.5}, {}, {}, ConfigError, "those of a data set; got data='generated'"),
+        ({}, {}, {"mixture_share": 1.5}, ConfigError, r"mixture_share must be at most 1, got 1\.5"),
+        ({}, {}, {"mixture_share": 0.5}, ConfigError, "the recipe has no mixture"),
+    ],
+)
+def test_what_makes_no_policy_is_refused(shown, cloning, changed, error, fault, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=fault):
+        make_policy(replace(asked(tmp_path, shown, cloning).recipe(), **changed), tmp_path / "policy")
+    assert not (tmp_path / "policy" / "model.safetensors").exists()
+
+
+# Language models with a chat template of their own --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Llama with tied embeddings, and fewer heads for keys than for queries."""
+    folder, tokenizer = tmp_path_factory.mktemp("chatml"), chatml_tokenizer()
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=24, intermediate_size=32, num_hidden_layers=1, num_attention_heads=3,
+        num_key_value_heads=1, max_position_embeddings=8192, tie_word_embeddings=True, bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def recipe_of(start: Path, **cloning: Any) -> PolicyRecipe:
+    options = {"learning_rate": 1e-2, "context_weight": 0.0, "held_out": 4, "start": str(start), **cloning}
+    return asked(start, cloning=options, env="coins").recipe()
+
+
+@pytest.mark.parametrize(("lora_rank", "precision"), [(0, "float32"), (0, "bfloat16"), (4, "float32")])
+def test_a_language_model_learns_from_demonstrations(start, tmp_path, lora_rank, precision):
+    card = make_policy(recipe_of(start, lora_rank=lora_rank, precision=precision), tmp_path)
+    before, after = card["loss_held_out"]
+    assert after < before
+    assert card["start_sha256"] != card["weights_sha256"]
+    kept = LlamaForCausalLM.from_pretrained(tmp_path)
+    assert kept.config.tie_word_embeddings
+    if lora_rank:
+        adapted = peft.PeftModel.from_pretrained(LlamaForCausalLM.from_pretrained(start), tmp_path / "adapter")
+        for name, weights in adapted.merge_and_unload().state_dict().items():
+            assert torch.equal(weights, kept.state_dict()[name]), name
+
+
+def test_what_was_cloned_plays_by_its_own_template(start: Path, tmp_path: Path) -> None:
+    make_policy(recipe_of(start, batches=1, held_out=0), tmp_path)
+    limits = {"max_episode_steps": 2, "max_reply_tokens": 4, "max_context": 4096}
+    report = evaluate_policy(TrainConfig(model=str(tmp_path), env="coins", chat="compact", **limits), per_type=1)
+    assert all(episode.turns for episode in report.paired.episodes)
+
+
+# Vocabularies --------------------------------------------------------------------------------------------------------
 
 SHOP = warm_started("webshop")[1].spelling
 CHAT = [
@@ -114,8 +237,6 @@ def test_words_are_single_tokens_without_articles_and_punctuation_and_replies_co
 
 
 def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_path):
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     tokenizer = build_tokenizer(KNOWN, max_length=128)
     build_model(tokenizer, SIZE).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -142,8 +263,6 @@ LABELS = ['24" x 36"', "8gb ram | 256gb ssd", "1 fl oz (pack of 1)", "b-blue", "
 
 @pytest.mark.parametrize("label", LABELS)
 def test_labels_to_click_on_come_back_as_they_were(label, tmp_path):
-    from transformers import PreTrainedTokenizerFast
-
     page = f"Back to Search [SEP] size [SEP] {label.upper()} [SEP] Price: $23.23 [SEP] Buy Now"
     build_tokenizer(vocabulary([page, "choose"], SHOP), SHOP).save_pretrained(tmp_path)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(tmp_path)

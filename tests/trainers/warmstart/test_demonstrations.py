@@ -1,36 +1,44 @@
-"""Demonstrations, and starting points of a chosen difficulty made of them."""
+"""Demonstrations, and the policies that ship, made of them: whole, with a card that says what they can do."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
-from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_gym.wrappers import ChatPrompt
-from skillc_lab.cli.main import main as skillc
-from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
-from trainers.base import shipped_policy
-from trainers.warmstart import demonstration, make, make_policy, shipped_recipe
-
 pytest.importorskip("torch", reason="needs the train extra")
 
+from skill_library.controls import FILLER
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import warm_started
-from trainers.warmstart import Demonstration, DemonstrationConfig, demonstrations
+from skillc_gym.envs.registry import env_spec, warm_started, warm_started_names
+from skillc_gym.episodes import Episode, Turn
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
+from skillc_gym.wrappers import ChatPrompt
+from trainers.base import HARD, REAL, is_shipped, shipped_names, shipped_policy
+from trainers.config import TrainConfig
+from trainers.tracking import sha256_of_file
+from trainers.warmstart import (
+    CARD,
+    Demonstration,
+    DemonstrationConfig,
+    demonstration,
+    demonstrations,
+    essential_rate,
+    make,
+    make_policy,
+    shipped_recipe,
+)
 
 CARELESS = warm_started("alfworld")[1].error_rates
-GAMES = {
-    "data": "generated",
-    "split": "train",
-    "generator": {"seed": 1, "games_per_type": 3, "size": "small", "scenes": 40},
-}
+HOUSES = {"seed": 1, "games_per_type": 3, "size": "small", "scenes": 40}
+GAMES = {"data": "generated", "split": "train", "generator": HOUSES}
 
 
 def play(count: int, **options: object) -> list:
@@ -43,10 +51,8 @@ def said(demo: Demonstration) -> list[str]:
 
 
 def test_skills_make_the_difference_that_was_asked_for():
-    careful, careless = (
-        play(12, error_rate_with_skill=0.0, error_rates_without_skill=dict.fromkeys(CARELESS, rate))
-        for rate in (0.0, 1.0)
-    )
+    rates = (dict.fromkeys(CARELESS, rate) for rate in (0.0, 1.0))
+    careful, careless = (play(12, error_rate_with_skill=0.0, error_rates_without_skill=each) for each in rates)
     assert all(demo.won for demo in careful)
     assert [demo.won for demo in careless] == [False, True] * 6
 
@@ -102,105 +108,94 @@ def test_types_and_conditions_come_in_turn_and_equal_seeds_give_equal_demonstrat
     assert played == play(12)
 
 
-SHOP = DemonstrationConfig(
-    env="webshop",
-    env_kwargs={"data": "generated", "split": "test", "generator": {"size": 100}},
-    error_rate_with_skill=0.0,
-)
+def shop(count: int, **options: object) -> list:
+    world = {"data": "generated", "split": "test", "generator": {"size": 100}}
+    config = DemonstrationConfig(env="webshop", env_kwargs=world, **{"error_rate_with_skill": 0.0, **options})
+    return list(demonstrations(config, env_spec("webshop").chat_format("compact"), count=count, seed=0))
 
 
-def shop(**options: object) -> list:
-    config = replace(SHOP, **options)
-    return list(demonstrations(config, env_spec("webshop").chat_format("compact"), count=24, seed=0))
-
-
-def test_a_careless_customer_buys_without_choosing_options():
-    careless = [demo for demo in shop(error_rates_without_skill={"shopping": 1.0}) if not demo.condition]
+def test_a_careless_customer_buys_without_choosing_options_and_one_who_reads_the_skill_what_is_wanted():
+    careless = [demo for demo in shop(24, error_rates_without_skill={"shopping": 1.0}) if not demo.condition]
     assert len(careless) == 12
     assert not any("choose" in reply for demo in careless for reply in said(demo))
     assert sum(demo.won for demo in careless) < 6
-
-
-def test_a_customer_who_reads_the_skill_buys_what_is_wanted():
-    careful = [demo for demo in shop() if demo.condition]
+    careful = [demo for demo in shop(24) if demo.condition]
     assert sum(demo.won for demo in careful) > 8
     assert all("Skill: buy the product" in demo.messages[0]["content"] for demo in careful)
 
 
-def test_a_customer_does_not_slip():
-    with pytest.raises(ConfigError, match=r"no slips in webshop; slips must be 0, got 0\.1"):
-        shop(slips=0.1)
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("ask", "options", "message"),
     [
-        ({"error_rates_without_skill": {}}, "no probability for .*look_at_obj_in_light"),
-        ({"error_rates_without_skill": {**CARELESS, "look_at_obj_in_light": 2}}, "look_at_obj_in_light: .* got 2"),
-        ({"error_rate_with_skill": -0.1}, "error_rate_with_skill .* got -0.1"),
-        ({"slips": 1.5}, "slips .* got 1.5"),
+        (play, {"error_rates_without_skill": {}}, "no probability for .*look_at_obj_in_light"),
+        (play, {"error_rates_without_skill": {**CARELESS, "look_at_obj_in_light": 2}}, "in_light: .* got 2"),
+        (play, {"error_rate_with_skill": -0.1}, "error_rate_with_skill .* got -0.1"),
+        (play, {"slips": 1.5}, "slips .* got 1.5"),
+        (shop, {"slips": 0.1}, r"no slips in webshop; slips must be 0, got 0\.1"),
     ],
 )
-def test_what_is_no_probability_is_named(options: dict[str, object], message: str):
+def test_what_is_no_probability_and_slips_of_a_customer_are_refused(ask, options: dict[str, object], message: str):
     with pytest.raises(ConfigError, match=message):
-        play(1, **options)
+        ask(1, **options)
 
 
-def options(
-    tmp_path: Path, start: str | None = None, error_rate_without_skill: float | None = None
-) -> MakePolicyOptions:
-    return MakePolicyOptions(
-        Shown(episodes=24, error_rate_without_skill=error_rate_without_skill),
-        Cloning(batches=2, batch_episodes=4, learning_rate=1e-4, start=start),
-        out=tmp_path / "policy",
-    )
+# The policies that ship ----------------------------------------------------------------------------------------------
 
 
-def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
-    recipe = options(tmp_path, start="shipped", error_rate_without_skill=1.0).recipe()
-    assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(CARELESS, 1.0)
-    card = make_policy(recipe, tmp_path / "policy")
-    vocabularies = {(folder / "tokenizer.json").read_bytes() for folder in (tmp_path / "policy", shipped_policy())}
-    assert len(vocabularies) == 1
-    assert card["start_sha256"] != card["weights_sha256"]
-    # A fresh policy of two batches predicts nothing; one that goes on predicts its demonstrations nearly surely.
-    assert card["loss_first"] < 0.1
-    without = [rates["without"] for rates in card["demonstrator_success"].values()]
-    assert without == [0.0] * 6
+def card_of(folder: Path) -> dict[str, Any]:
+    """A policy's card, once its weights are those of which the card is."""
+    card = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    assert card["weights_sha256"] == sha256_of_file(folder / "model.safetensors")
+    return card
 
 
-def test_a_start_that_is_no_policy_is_refused_in_words(tmp_path):
-    with pytest.raises(MissingDataError, match="holds no checkpoint"):
-        make_policy(options(tmp_path, start=str(tmp_path)).recipe(), tmp_path / "policy")
-    with pytest.raises(ConfigError, match=r"between 0 and 1, got 1\.5"):
-        make_policy(options(tmp_path, error_rate_without_skill=1.5).recipe(), tmp_path / "policy")
+@pytest.mark.parametrize(("env", "name"), [(env, name) for env in warm_started_names() for name in shipped_names(env)])
+def test_a_shipped_policy_is_whole_and_its_card_is_of_it(env, name):
+    folder = shipped_policy(env, name)
+    # An unknown word would leave a control's prompt empty.
+    assert FILLER in json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    card = card_of(folder)
+    assert (card["run"] if name.endswith("-trained") else card["recipe"]["demonstrations"])["env"] == env
+    if name.endswith("-hard"):
+        found = card["measured"]["temperatures"]
+        assert set(found) == {"1.0", "0.4"}
+        assert all(rates["sr_with"] > 0.6 > 0.3 > rates["sr_without"] for rates in found.values())
+        assert card["versions"]["git"]["changed"] is False
 
 
-def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
-    games = tmp_path / "games"
-    assert skillc(["tools", "make-games", "--out", str(games), "--games-per-type", "3"]) == 0
-    asked = MakePolicyOptions(
-        Shown(episodes=24, max_steps=12, slips=0.1, generated_share=0.5),
-        Cloning(batches=1, batch_episodes=2),
-        out=tmp_path / "policy",
-        data=str(games),
-    )
-    recipe = asked.recipe()
-    assert recipe.mixture is not None
-    assert (recipe.mixture.max_steps, recipe.mixture.slips) == (12, 0.1)
-    shown = [demo.task_id for demo in make._play_all(recipe, env_spec("alfworld").chat_format("compact"), None)]
-    assert len(shown) == 24
-    assert len(set(shown[12:])) == 12
-    assert not set(shown[:12]) & set(shown[12:])
-    assert make_policy(recipe, asked.out)["recipe"]["mixture_share"] == 0.5
+def test_a_policy_of_a_data_set_says_where_it_began_and_names_no_place_on_a_disk():
+    card, of_hard = (card_of(shipped_policy("alfworld", name)) for name in (REAL, f"{REAL}-hard"))
+    assert card["start_sha256"] == card["start_card"]["weights_sha256"]
+    assert of_hard["start_sha256"] == card["weights_sha256"]
+    for text in (json.dumps(card), json.dumps(of_hard)):
+        assert "alfworld_games_json_2.1.1.tar.xz" in text
+        assert '": "/' not in text
 
 
-def test_a_mixture_of_generated_rooms_with_themselves_is_refused(tmp_path):
-    asked = MakePolicyOptions(Shown(generated_share=0.5), Cloning(), out=tmp_path)
-    with pytest.raises(ConfigError, match=r"Generated tasks are mixed into those of a data set; got data='generated'"):
-        asked.recipe()
-    recipe = shipped_recipe()
-    with pytest.raises(ConfigError, match=r"mixture_share must be at most 1, got 1\.5"):
-        make_policy(replace(recipe, mixture_share=1.5), tmp_path)
-    with pytest.raises(ConfigError, match="the recipe has no mixture"):
-        make_policy(replace(recipe, mixture_share=0.5), tmp_path)
+@pytest.mark.parametrize("start", [HARD, f"{REAL}-hard"])
+def test_a_trained_policy_is_whole_and_learned_to_do_without(start):
+    place = shipped_policy("alfworld", start)
+    card = card_of(place.with_name(f"{place.name}_trained"))
+    assert card["start_sha256"] == sha256_of_file(place / "model.safetensors")
+    assert card["run"]["model"] == start
+    assert card["measured"]["sr_without_after"] > 0.5 > 0.1 > card["measured"]["sr_without_before"]
+    assert card["versions"]["git"]["changed"] is False
+
+
+def test_a_configuration_names_a_shipped_policy():
+    assert TrainConfig(model="shipped-hard").model_path == str(shipped_policy("alfworld", "shipped-hard"))
+    assert not is_shipped("shippeded")
+    with pytest.raises(UnknownNameError, match="shipped-hard"):
+        _ = TrainConfig(model="shipped-hrad").model_path
+
+
+def test_the_essential_step_is_found_among_possible_commands():
+    def episode(*actions: tuple[str, bool]) -> Episode:
+        turns = tuple(Turn("", "", action, True, valid, 0.0) for action, valid in actions)
+        return Episode("t", "heat", "g", 0, "", "", "", 0, 0, turns, False, 0.0, False, True)
+
+    tried = [episode(("heat mug 1 with microwave 1", possible)) for possible in (True, False)]
+    assert essential_rate(tried, "^heat ") == 0.5
+    moves = (("move mug 1 to desk 1", True), ("look", True))
+    two = r"(?s)^(?:move|put) .*^(?:move|put) "
+    assert essential_rate([episode(*moves), episode(*moves, *moves)], two) == 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import replace
+from typing import get_args
 
 import gymnasium as gym
 import pytest
@@ -19,7 +20,7 @@ from tests.trainers.rollouts_of import episode
 from trainers.retrieval import nearest
 from trainers.retrieval.bm25 import BM25
 from trainers.writers import Decision, Edit, ModelWriter, PolicyWriter, StepWriter
-from trainers.writers.base import BadReplyError, read_decision, read_edits, read_lists, read_object
+from trainers.writers.base import BadReplyError, Operation, read_decision, read_edits, read_lists, read_object
 from trainers.writers.llm import transcript
 
 GOOD = [
@@ -33,9 +34,9 @@ BAD = ["go to fridge 1", "take egg 1 from fridge 1", "move egg 1 to shelf 2"]
 
 
 def test_what_won_and_lost_episodes_differ_in_is_the_key_step():
-    assert StepWriter().write([episode(actions=BAD, won=False)]) == []
-    assert StepWriter().write_lessons([episode(actions=BAD, won=False)]) == []
-    (draft,) = StepWriter().write([episode("a", actions=GOOD), episode("b", actions=BAD, won=False)])
+    lost = episode("b", actions=BAD, won=False)
+    assert StepWriter().write([lost]) == StepWriter().write_lessons([lost]) == []
+    (draft,) = StepWriter().write([episode("a", actions=GOOD), lost])
     assert draft.text.splitlines() == [
         "Skill: do this in order.",
         "1. go to R.",
@@ -45,11 +46,8 @@ def test_what_won_and_lost_episodes_differ_in_is_the_key_step():
         "5. move O to R.",
     ]
     assert (draft.task_type, draft.writer, draft.sources) == ("heat", "steps", ("a", "b"))
-
-
-def test_steps_that_few_winners_took_are_left_out():
     winners = [episode(actions=actions) for actions in (GOOD, GOOD, ["open fridge 1", *GOOD])]
-    assert "open R" not in StepWriter().write(winners)[0].text
+    assert "open R" not in StepWriter().write(winners)[0].text, "few of them took it"
 
 
 @pytest.mark.parametrize(
@@ -85,9 +83,6 @@ def test_a_language_model_is_asked_once_per_type_and_bad_replies_are_counted():
     question = asked[0][1]["content"]
     assert all(part in question for part in ("Outcome: success", "Outcome: failure", GOOD[3]))
     assert ModelWriter(lambda chats: ['{"skills": []}']).write_lessons(lost[:1]) == [], "a lesson may be none"
-
-
-def test_a_transcript_shows_the_last_steps():
     text = transcript(episode(actions=GOOD), 2)
     assert "(3 steps left out)" in text
     assert "Command: go to microwave 1" not in text
@@ -127,10 +122,8 @@ def test_no_reply_breaks_the_readers(reply):
 
 
 def test_edits_are_read_line_by_line():
-    assert read_edits("ADD: look first\n\nREMOVE 2: wrong", 2) == [
-        Edit("ADD", None, "look first"),
-        Edit("REMOVE", 2, "wrong"),
-    ]
+    edits = [Edit("ADD", None, "look first"), Edit("REMOVE", 2, "wrong")]
+    assert read_edits("ADD: look first\n\nREMOVE 2: wrong", 2) == edits
     bad = ["ADD 1: x", "AGREE: x", "AGREE 3: x", "agree 1: x", "so ADD: x", "ADD: " + 601 * "x", "ADD: \ud800"]
     for reply in [*bad, f"AGREE {'9' * 5000}: x"]:
         with pytest.raises(BadReplyError):
@@ -148,7 +141,8 @@ def test_rules_live_by_agreement():
 
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
-WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=[HEAT[0], HEAT[2]])
+LOST_ACTIONS = [HEAT[0], HEAT[2]]
+WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=LOST_ACTIONS)
 
 
 def writer(*replies: str) -> tuple[PolicyWriter, list[str]]:
@@ -181,9 +175,8 @@ def test_edits_are_asked_for_by_pair_and_by_set():
 
 
 def test_facts_and_decisions_are_read_strictly():
-    asked, questions = writer(
-        '{"facts": ["Eggs are cold."]}', "many", '{"operation": "DELETE", "number": 3, "text": ""}'
-    )
+    no_such = '{"operation": "DELETE", "number": 3, "text": ""}'
+    asked, questions = writer('{"facts": ["Eggs are cold."]}', "many", no_such)
     assert asked.facts(WON) == ["Eggs are cold."]
     assert asked.facts(WON) == []
     assert asked.decide("Eggs are hot.", []) == Decision("ADD")
@@ -191,12 +184,7 @@ def test_facts_and_decisions_are_read_strictly():
     assert (asked.bad_replies, len(questions)) == (2, 3)
 
 
-@given(
-    operation=st.sampled_from(["ADD", "UPDATE", "DELETE", "NOOP"]),
-    number=st.integers(-1, 4),
-    text=st.text(max_size=12),
-    similar=st.integers(1, 3),
-)
+@given(st.sampled_from(get_args(Operation)), st.integers(-1, 4), st.text(max_size=12), st.integers(1, 3))
 def test_a_decision_names_a_fact_that_was_shown(operation, number, text, similar):
     reply = json.dumps({"operation": operation, "number": number, "text": text})
     fits = operation in ("ADD", "NOOP") or 1 <= number <= similar
@@ -211,12 +199,8 @@ def test_a_decision_names_a_fact_that_was_shown(operation, number, text, similar
 
 def test_by_rule_a_plan_says_what_was_done_and_what_was_not_possible():
     impossible = replace(LOST, turns=(*LOST.turns, Turn("Nothing happens.", "fly", "fly", True, False, 0.0)))
-    plan = StepWriter().reflect([impossible, replace(LOST, turns=())], [(), ()])
-    assert plan[0] == (
-        "The last try failed. Do something else.\nDone in vain: take egg 1 from fridge 1; move egg 1 to shelf 1.\n"
-        "Not possible: fly."
-    )
-    assert plan[1] is None
+    said = "The last try failed. Do something else.\nDone in vain: {}; {}.\nNot possible: fly.".format(*LOST_ACTIONS)
+    assert StepWriter().reflect([impossible, replace(LOST, turns=())], [(), ()]) == [said, None]
 
 
 def test_by_rule_rules_are_what_the_failure_lacked_and_successes_share():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confined import Confined
 from odd_houses import odd_house, write_folder
 
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -16,8 +15,6 @@ from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess
 from skillc_gym.errors import MissingExtraError
-
-TASK = "valid_seen/pick_and_place_simple-Mug-None-Cabinet-1/trial_{0}"
 
 
 @pytest.fixture(scope="session")
@@ -30,10 +27,11 @@ def template() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def house(template):
     """Makes a small odd house by seed: (content, parsed game)."""
+    task = "valid_seen/pick_and_place_simple-Mug-None-Cabinet-1/trial_{0}"
 
     def make(seed: int, **options: Any) -> tuple[dict[str, Any], Game]:
         raw = odd_house(seed, template, **options)
-        return raw, Game.parse(TASK.format(seed), raw)
+        return raw, Game.parse(task.format(seed), raw)
 
     return make
 
@@ -42,14 +40,6 @@ def house(template):
 def folder(template, tmp_path_factory) -> Path:
     """A folder of twelve small games in upstream's layout, in two splits."""
     return write_folder(tmp_path_factory.mktemp("games"), template)
-
-
-@pytest.fixture(scope="module")
-def confined() -> Iterator[Confined]:
-    """A process that opens games with little memory and little time."""
-    process = Confined()
-    yield process
-    process.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def odd_house(seed: int, template: dict[str, Any], *, goal: str | None = None) -
     first, second, holder = _pick(rng, things), _pick(rng, things), _pick(rng, receptacles)
     facts += [f"({able} {thing})" for able in ("pickupable", "heatable", "cleanable") for thing in (first, second)]
     facts += [f"(inReceptacle {thing} {_pick(rng, receptacles)})" for thing in (first, second)]
-    names = [name.split("_")[0] for name in (first, second)] + [_type_of(holder)]
+    place = "SinkBasin" if holder.endswith("Basin") else holder.split("_")[0]
+    names = [*(name.split("_")[0] for name in (first, second)), place]
     facts += [f"(canContain {names[2]}Type {name}Type)" for name in names[:2]]
     goal = (goal or _pick(rng, GOALS)).format(*names)
     objects = "\n".join(f"{name} - {kind}" for name, kind in kinds.items())
@@ -95,10 +97,6 @@ def _objects(
     return names
 
 
-def _type_of(receptacle: str) -> str:
-    return "SinkBasin" if receptacle.endswith("Basin") else receptacle.split("_", maxsplit=1)[0]
-
-
 def _pick(rng: np.random.Generator, choices: Any) -> Any:
     return choices[int(rng.integers(len(choices)))]
 
@@ -120,6 +118,16 @@ def write_game(root: Path, task_id: str, raw: dict[str, Any]) -> None:
     path = root / "json_2.1.1" / task_id / "game.tw-pddl"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(raw), encoding="utf-8")
+
+
+def replaced(key: str, old: str, new: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A change of a game's content: another text at the first place of one."""
+
+    def change(raw: dict[str, Any]) -> dict[str, Any]:
+        assert old in raw[key]
+        return {**raw, key: raw[key].replace(old, new, 1)}
+
+    return change
 
 
 def generate_game(task_type: str, *, seed: int, **options: Any) -> tuple[str, dict[str, Any]]:

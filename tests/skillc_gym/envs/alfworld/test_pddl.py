@@ -80,8 +80,7 @@ def test_size_and_depth_are_bounded():
 
 # Goals ------------------------------------------------------------------------------------------------------------
 
-FLAGS = {"ishot": "hot", "iscool": "cool", "isclean": "clean"}
-FLAGS |= {"issliced": "sliced", "istoggled": "toggled", "ison": "lit"}
+FLAGS = {"ison": "lit"} | {f"is{name}": name for name in ("hot", "cool", "clean", "sliced", "toggled")}
 
 
 def holds(condition, binding, tables, state):
@@ -110,14 +109,15 @@ def fact(head, names, tables, state):
     thing = tables.objects.get(names[0], -1)
     if head in FLAGS:
         return thing >= 0 and bool(getattr(state, FLAGS[head]) >> thing & 1)
+    receptacle = tables.receptacles.get(names[-1], -1)
     if head == "inreceptacle":
-        return names[1] in tables.receptacles and thing in state.inside[tables.receptacles[names[1]]]
+        return receptacle >= 0 and thing in state.inside[receptacle]
     if head == "atlocation":
         return tables.places.get(names[1]) == state.place
     if head == "holds":
         return tables.objects.get(names[1], -2) == state.held
     if head == "opened":
-        return names[0] in tables.receptacles and bool(state.opened >> tables.receptacles[names[0]] & 1)
+        return receptacle >= 0 and bool(state.opened >> receptacle & 1)
     return names in tables.problem.holding(head)
 
 
@@ -135,13 +135,11 @@ def test_a_compiled_goal_means_what_it_says(house, seed):
         assert world.won == expected
 
 
-@pytest.mark.parametrize(
-    ("goal", "message"),
-    [("(checked ?r)", "neither an object"), ("(exists (?r - receptacle) (checked ?r))", "checked")],
-)
-def test_goals_that_cannot_be_played_are_refused(house, goal, message):
-    with pytest.raises(InvalidGameError, match=message):
-        house(1, goal=goal)
+def test_goals_that_cannot_be_played_are_refused(house):
+    with pytest.raises(InvalidGameError, match="neither an object"):
+        house(1, goal="(checked ?r)")
+    with pytest.raises(InvalidGameError, match="checked"):
+        house(1, goal="(exists (?r - receptacle) (checked ?r))")
 
 
 def test_a_goal_without_conditions_is_won():

@@ -24,9 +24,8 @@ TASK_ID = "valid_seen/pick_and_place_simple-Mug-None-Desk-1/trial_1"
 
 
 def played(world, commands):
-    return [(world.reset(), world.admissible, world.won)] + [
-        (world.step(command)[0], world.admissible, world.won) for command in commands
-    ]
+    start = (world.reset(), world.admissible, world.won)
+    return [start, *((world.step(command)[0], world.admissible, world.won) for command in commands)]
 
 
 @pytest.mark.parametrize("seed", HOUSES)
@@ -56,11 +55,9 @@ def test_real_games_are_played_alike(alfworld_data, upstream):
 
 @pytest.mark.slow
 def test_remembering_parses_changes_no_answer(house, template, upstream):
-    plain = UpstreamProcess()
-    for raw, commands in [
-        (template, scripts_for(house(0)[1], 0)[0]),
-        (house(5)[0], random_walk(house(5)[1], np.random.default_rng(5), 30)),
-    ]:
+    plain, (odd, game) = UpstreamProcess(), house(5)
+    walk = random_walk(game, np.random.default_rng(5), 30)
+    for raw, commands in ((template, scripts_for(house(0)[1], 0)[0]), (odd, walk)):
         assert played(UpstreamWorld(plain, raw), commands) == played(UpstreamWorld(upstream, raw), commands)
     plain.close()
 
@@ -86,8 +83,7 @@ def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template
 def test_unusual_tasks_are_told_alike(template, upstream, task):
     grammar = re.sub(r"Your task is to: [^\"]*", lambda _: f"Your task is to: {task}", template["grammar"])
     raw = {**template, "grammar": grammar}
-    game = Game.parse(TASK_ID, raw)
-    assert World(game).reset() == UpstreamWorld(upstream, raw).reset()
+    assert World(Game.parse(TASK_ID, raw)).reset() == UpstreamWorld(upstream, raw).reset()
 
 
 def test_a_missing_extra_is_named(monkeypatch):

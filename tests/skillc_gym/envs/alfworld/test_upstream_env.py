@@ -8,6 +8,7 @@ import signal
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import gymnasium
 import pytest
@@ -24,19 +25,8 @@ from skillc_gym.testing import TextEnvContract
 pytestmark = pytest.mark.upstream
 
 HOUSES = (0, 1, 5)
-WAVE = """
-(:action wave
-    :parameters (?a - agent ?l - location)
-    :precondition (and (atLocation ?a ?l))
-    :effect (and (checked ?l))
-))
-"""
-SAY_WAVE = """
-action wave {
-    template :: "wave";
-    feedback :: "You wave at nobody.";
-}
-"""
+WAVE = "(:action wave :parameters (?a - agent ?l - location) :precondition (atLocation ?a ?l) :effect (checked ?l)))"
+SAY_WAVE = 'action wave { template :: "wave"; feedback :: "You wave at nobody."; }'
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +67,10 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def started(env: ALFWorldEnv, task: int = 0) -> tuple[str, dict[str, Any]]:
+    return env.reset(options={"task_id": env.task_ids[task]})
+
+
 @pytest.mark.slow
 class TestContract(TextEnvContract):
     seeds = (0,)
@@ -93,9 +87,7 @@ class TestContract(TextEnvContract):
 
 
 def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(env):
-    options = {"task_id": env.task_ids[0]}
-    first = env.reset(options=options)
-    moment, dead = env.snapshot(), pid_of(env)
+    first, moment, dead = started(env), env.snapshot(), pid_of(env)
     os.kill(dead, signal.SIGKILL)
     with pytest.raises(EngineError, match=r"ended with code -9 during 'step'.*reset\(\) starts another"):
         env.step("look")
@@ -106,16 +98,16 @@ def test_a_dead_process_is_an_error_in_words_and_the_next_reset_starts_another(e
     os.kill(pid_of(env), signal.SIGKILL)
     with pytest.raises(EngineError):
         env.step("look")
-    assert env.reset(options=options) == first
+    assert started(env) == first
     assert pid_of(env) != dead
 
 
 def test_it_is_replaced_after_some_games_and_answers_the_same(make, env, monkeypatch):
-    expected = [env.reset(options={"task_id": task_id}) for task_id in env.task_ids]
+    expected = [started(env, task) for task in range(len(HOUSES))]
     monkeypatch.setattr(textworld, "GAMES_PER_PROCESS", 1)
     worn, pids = make(), []
-    for task_id, answer in zip(worn.task_ids, expected, strict=True):
-        assert worn.reset(options={"task_id": task_id}) == answer
+    for task, answer in enumerate(expected):
+        assert started(worn, task) == answer
         pids.append(pid_of(worn))
     assert len(set(pids)) == len(HOUSES)
     assert [alive(pid) for pid in pids] == [False] * (len(HOUSES) - 1) + [True]
@@ -130,11 +122,10 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(make, env, monkeyp
 @pytest.mark.parametrize(("limit", "replaced"), [(1, True), (textworld.MEGABYTES_PER_PROCESS, False)])
 def test_it_is_replaced_when_it_has_grown(env, limit, replaced, monkeypatch):
     monkeypatch.setattr(textworld, "MEGABYTES_PER_PROCESS", limit)
-    options = {"task_id": env.task_ids[0]}
-    first, pid = env.reset(options=options), pid_of(env)
+    first, pid = started(env), pid_of(env)
     assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
     assert pid_of(env) == pid
-    assert env.reset(options=options) == first
+    assert started(env) == first
     assert (pid_of(env) != pid) is replaced
     assert 20 < env._process._megabytes < 500
 
@@ -148,17 +139,12 @@ def test_a_process_that_does_not_answer_is_ended(template, upstream, monkeypatch
 
 
 def test_an_interrupted_answer_is_not_taken_for_the_next_one(env, monkeypatch):
-    options = {"task_id": env.task_ids[0]}
-    first = env.reset(options=options)
-
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
+    first = started(env)
     with monkeypatch.context() as patch:
-        patch.setattr(textworld.select, "poll", interrupt)
+        patch.setattr(textworld.select, "poll", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             env.step("inventory")
-    assert env.reset(options=options) == first
+    assert started(env) == first
 
 
 def test_worlds_that_share_a_process_do_not_answer_for_each_other(template, upstream):
@@ -182,13 +168,12 @@ def test_an_environment_that_is_forgotten_ends_its_process(houses, quick):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_fork_starts_a_process_of_its_own(env):
-    options = {"task_id": env.task_ids[0]}
-    first = env.reset(options=options)
+    first = started(env)
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            status = 0 if env.reset(options=options) == first else 2
+            status = 0 if started(env) == first else 2
             env.close()
         finally:
             os._exit(status)
@@ -197,22 +182,22 @@ def test_a_fork_starts_a_process_of_its_own(env):
 
 
 def test_snapshots_go_to_another_environment_but_not_to_another_engine(make, env):
-    _, info = env.reset(options={"task_id": env.task_ids[0]})
-    env.step(next(command for command in info["admissible_commands"] if command.startswith("go to")))
+    possible = started(env)[1]["admissible_commands"]
+    env.step(next(command for command in possible if command.startswith("go to")))
     moment, expected = env.snapshot(), env.step("look")
     other, native = make(), make(engine="native")
     other.restore(moment)
     assert other.step("look") == expected
-    native.reset(options={"task_id": env.task_ids[0]})
+    started(native)
     for one, foreign in ((native, moment), (env, native.snapshot())):
         with pytest.raises(ConfigError, match="another engine"):
             one.restore(foreign)
 
 
 def test_commands_of_any_form_are_answered_as_the_native_engine_answers(make, env):
-    native, options = make(engine="native"), {"task_id": env.task_ids[0]}
+    native = make(engine="native")
     for command in ("", "\n", "look\n", "\ud800", "\0", "x" * 100_000, "{r.name}", '"', "look; look"):
-        assert env.reset(options=options) == native.reset(options=options)
+        assert started(env) == started(native)
         assert env.step(command) == native.step(command)
         assert env.step("look") == native.step("look")
 

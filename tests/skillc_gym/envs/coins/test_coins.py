@@ -29,12 +29,10 @@ class TestContract(TextEnvContract):
 
 def distances(maze) -> dict[int, int]:
     far, edge = {0: 0}, [0]
-    while edge:
-        room = edge.pop(0)
-        for other in maze.doors[room].values():
-            if other not in far:
-                far[other] = far[room] + 1
-                edge.append(other)
+    for room in edge:
+        new = [other for other in maze.doors[room].values() if other not in far]
+        far |= dict.fromkeys(new, far[room] + 1)
+        edge += new
     return far
 
 
@@ -57,14 +55,14 @@ def test_mazes_are_trees_with_the_coin_at_the_end_of_the_chain(moves, dead_ends,
 
 def play(env, task_id, errs=False):
     observation, info = env.reset(options={"task_id": task_id})
-    expert, steps = demonstrator(info, errs), 0
-    while True:
+    expert = demonstrator(info, errs)
+    ended, steps = False, 0
+    while not ended:
         command = expert.act(observation, info["admissible_commands"])
-        observation, reward, terminated, truncated, info = env.step(command)
-        steps += 1
+        observation, reward, won, truncated, info = env.step(command)
+        ended, steps = won or truncated, steps + 1
         assert info["action_valid"]
-        if terminated or truncated:
-            return reward, terminated, steps
+    return reward, won, steps
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
@@ -88,14 +86,12 @@ def test_what_is_read():
     observation, info = env.reset(seed=0)
     assert env.task_ids == ("train/easy/01-0000",)
     way = info["admissible_commands"][0].removeprefix("go ")
-    name = env.tasks.maze(env.task_ids[0]).names
-    assert observation == (
-        f"You are in the {name[0]}. There is an exit to the {way}.\n\nYour task is to: find the coin and take it."
-    )
+    first, last = env.tasks.maze(env.task_ids[0]).names
+    task = "Your task is to: find the coin and take it."
+    assert observation == f"You are in the {first}. There is an exit to the {way}.\n\n{task}"
     assert env.step("take coin")[0] == "That is not possible."
-    back = OPPOSITE[way]
-    seen = env.step(f"go {way}")
-    assert seen[0] == f"You are in the {name[1]}. There is an exit to the {back}. A coin lies on the floor."
+    there = f"You are in the {last}. There is an exit to the {OPPOSITE[way]}. A coin lies on the floor."
+    assert env.step(f"go {way}")[0] == there
     assert env.step("inventory")[0] == "You carry nothing."
     assert env.action_mask().tolist() == [int(c in env.step("look")[4]["admissible_commands"]) for c in env.commands]
     assert env.all_commands() == env.commands

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -49,12 +52,12 @@ class SmallShop:
         return sorted((found for found in scored if found[1]), key=lambda found: (-found[1], found[0]))[:k]
 
     def human_instructions(self):
-        text = "i want a {} thing for my home."
-        names = ("instruction", "instruction_attributes", "instruction_options")
         asked = {product.asin: product.attributes[0] for product in self.products[::3]}
-        return {
-            asin: [dict(zip(names, (text.format(said), [said], ["red"]), strict=True))] for asin, said in asked.items()
-        }
+        return {asin: [human(f"i want a {said} thing for my home.", said)] for asin, said in asked.items()}
+
+
+def human(text, attribute):
+    return {"instruction": text, "instruction_attributes": [attribute], "instruction_options": ["red"]}
 
 
 def regular(makers):
@@ -97,6 +100,14 @@ RUG = ("search[alderon rug]", "click[b000000000]")
 """The way to the first product's page."""
 
 
+def process(code, **environment):
+    """What starts another process that can import what stands here."""
+    here = Path(__file__).parent
+    paths = f"{here}{os.pathsep}{here.parents[3]}"
+    environment = {**os.environ, "PYTHONPATH": paths, **environment}
+    return {"args": [sys.executable, "-c", textwrap.dedent(code)], "env": environment, "text": True}
+
+
 def play(env, *actions, **reset):
     """Plays an episode from its start; returns what the last step, or the reset, gave."""
     observation, info = env.reset(**{"seed": 0, **reset})
@@ -104,3 +115,40 @@ def play(env, *actions, **reset):
     for action in actions:
         outcome = env.step(action)
     return outcome
+
+
+ODD = [
+    {"title": "Boxes", "options": {"form": ('12" [round]', "[b]", "plain"), "color": ("red", "röd")}},
+    {"title": "Twins", "options": {"left": ("small", "wide"), "right": ("small", "tall")}},
+    {"title": "Labels", "options": {"go": ("< prev", "buy now", "features", "next >", "search", "attributes")}},
+    {"title": "Lower", "asin": "b0lowcase"},
+    {
+        "title": " Blank \n ",
+        "description": " \n ",
+        "bullets": ("", "x"),
+        "options": {"": ("one",) * 2, "color": ("color",)},
+    },
+]
+SCRIPT = "<script>document.title='taken'</script>"
+HOSTILE = [
+    {"title": "Sumptuous", "price_tag": "$1299.5 to $2000.0", "pricing": (1299.5, 2000.0)},
+    {
+        "title": f'{SCRIPT}"><img src=x onerror=alert(1)> & © \u00a0 rug',
+        "description": f"]]> --> </p></main></body> {SCRIPT}\r\nnext\rline\n\n"
+        "{{ 7*7 }} {% raw %} &amp; &lt;b&gt;",
+        "bullets": ("<b>bold</b>", "", " '\"` ", "\u202eright to left", "http://example.com/track.gif"),
+        "options": {
+            'siz"e> <i>': ("<u>one</u>", 'a" onclick="x', "b/c", "d\u00a0e", "x=1&y=2", "😀 中文", "two\nlines"),
+            "click": ("buy now", "one", "red"),
+            "o.color": ("red", "blue green"),
+        },
+        "main_image": 'http://example.com/a.jpg" onload="x',
+        "price_tag": "$1.0",
+        "pricing": (1.0,),
+    },
+    {"title": "A rug by id", "asin": 'B"<&>/?#%', "category": "beauty"},
+    {"title": "A rug named dots", "asin": "..", "category": "grocery"},
+    {"title": "\u0301combining \ufeff rug", "description": "x" * 70_000, "category": "fashion"},
+]
+SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=[*ODD, *HOSTILE])
+"""A shop of products whose texts, options and ids are what a page must not take for its own."""

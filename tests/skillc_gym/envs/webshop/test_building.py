@@ -13,6 +13,7 @@ import pytest
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
+from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.goals import tables
 from skillc_gym.envs.webshop.workplace import work_folder
 from skillc_gym.errors import CatalogError
@@ -26,34 +27,18 @@ def start(code, cache):
     return subprocess.Popen([sys.executable, "-c", code], env=env, stdout=-1, stderr=-1, text=True)
 
 
-def wait_for(condition, process):
-    for _ in range(3_000):
-        if condition():
-            return
-        assert process.poll() is None, process.communicate()
+def test_a_killed_build_is_made_again_once_for_all_who_want_it_and_leaves_nothing(tmp_path):
+    killed = start(OPEN.format(size=5_000), tmp_path)
+    while not list(tmp_path.glob("webshop/.building-*/products.bin")):
+        assert killed.poll() is None, killed.communicate()
         time.sleep(0.01)
-    pytest.fail("nothing happened")
-
-
-def test_a_killed_build_is_made_again_and_leaves_nothing(tmp_path):
-    code = OPEN.format(size=6_000)
-    killed = start(code, tmp_path)
-    wait_for(lambda: list(tmp_path.glob("webshop/.building-*/products.bin")), killed)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert any((tmp_path / "webshop").glob(".building-*"))
-    again = start(code, tmp_path)
-    assert again.communicate()[0] == "6000\n"
+    processes = [start(OPEN.format(size=5_000), tmp_path) for _ in range(3)]
+    assert [process.communicate()[0] for process in processes] == ["5000\n"] * 3
     (folder,) = (tmp_path / "webshop").iterdir()
-    assert len(Catalog(folder)) == 6_000
-
-
-def test_processes_that_want_the_same_wait_for_the_first(tmp_path):
-    processes = [start(OPEN.format(size=4_000), tmp_path) for _ in range(3)]
-    wait_for(lambda: list(tmp_path.glob("webshop/.building-*")), processes[0])
-    assert [process.communicate()[0] for process in processes] == ["4000\n"] * 3
-    (folder,) = (tmp_path / "webshop").iterdir()
-    assert folder.name[0] != "."
+    assert len(Catalog(folder)) == 5_000
 
 
 def test_a_build_leaves_those_of_similar_names_alone(tmp_path):
@@ -78,29 +63,24 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     path = next(folder.glob("goals-human-*")) / "product.npy" if name == "goals" else folder / name
     kept = path.read_bytes()
     path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[:9])
-
-    def use():
-        catalog = Catalog(folder)
-        tables.open_goals(catalog, kind="human")
-        catalog.product(0)
-
     with pytest.raises(CatalogError, match="damaged"):
-        use()
+        WebShopEnv(data=folder, goals="human").catalog.product(0)
 
 
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "_LARGE", 10)
-    build_catalog(GeneratedSource(60), tmp_path / "shop")
-    kept = {path.name for path in (tmp_path / "shop").glob("goals-*")}
-    assert kept == {f"goals-{kind}-0-{tables._FORMAT}" for kind in ("synthetic", "human")}
-    catalog = Catalog(tmp_path / "shop")
-    mapped = [tables.open_goals(catalog, kind=kind) for kind in ("synthetic", "human")]
+    folder = tmp_path / "shop"
+    build_catalog(GeneratedSource(60), folder)
+    catalog, kinds = Catalog(folder), ("synthetic", "human")
+    kept = {path.name for path in folder.glob("goals-*")}
+    assert kept == {f"goals-{kind}-0-{tables._FORMAT}" for kind in kinds}
+    mapped = [tables.open_goals(catalog, kind=kind) for kind in kinds]
     assert all(isinstance(goals.table.product.base, np.memmap) for goals in mapped)
-    tables.open_goals(catalog, order="verl-agent:3:2", split="test")
-    assert kept == {path.name for path in (tmp_path / "shop").glob("goals-*")}, "one goal of each order is wanted"
+    tables.open_goals(catalog, order="verl-agent:3:2", split="test")  # one goal of each order is wanted: none is kept
+    assert {path.name for path in folder.glob("goals-*")} == kept
     tables.open_goals(catalog, order="verl-agent:3")
-    assert (tmp_path / "shop" / f"goals-synthetic-3-verl-agent:3-{tables._FORMAT}").is_dir()
+    assert (folder / f"goals-synthetic-3-verl-agent:3-{tables._FORMAT}").is_dir()
     monkeypatch.setattr(tables, "_LARGE", 100)
-    for goals, kind in zip(mapped, ("synthetic", "human"), strict=True):
-        made = tables.open_goals(Catalog(tmp_path / "shop"), kind=kind)
+    for goals, kind in zip(mapped, kinds, strict=True):
+        made = tables.open_goals(Catalog(folder), kind=kind)
         assert [made.goal(index) for index in made.range] == [goals.goal(index) for index in goals.range]

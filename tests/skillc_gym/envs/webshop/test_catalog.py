@@ -1,55 +1,78 @@
-"""Catalogues: from files to products, shared and read-only, and what is said of bad files."""
+"""Catalogues: from files, or a seed, to products; the rules for rows; and what is said of bad files and bad rows."""
 
 from __future__ import annotations
 
 import copy
 import gzip
+import hashlib
 import json
 import pickle
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_shop import SmallShop, play
 
 from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog, sources
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
-from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_rows
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
+from skillc_gym.envs.webshop.catalog.product import BadRowError, clean, read_options, read_pricing
+from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.goals.tables import open_goals
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
 from skillc_gym.files import cache_folder
+
+PRODUCTS, ATTRIBUTES, HUMAN = "items_shuffle.json", "items_ins_v2.json", "items_human_ins.json"
+GENERATED = list(generate_rows(12, seed=9))
+ROW = {
+    "asin": "B000000000", "name": "Red rug", "full_description": "A rug.", "small_description": ["soft"],
+    "query": " Rug", "pricing": "$10.0", "images": ["x"], "category": "garden", "product_category": "Home › Rugs",
+    "customization_options": {"color": [{"value": "red"}]},
+}  # fmt: skip
+ENTRY = {"instruction": "find a rug", "attributes": ["soft"], "instruction_attributes": ["soft"]}
 
 
 @pytest.fixture
 def files(tmp_path):
     """Upstream's three files with twelve generated products."""
-    return write(tmp_path / "data", [*generate_rows(12, seed=9)])
-
-
-def write(folder, rows):
+    folder = tmp_path / "data"
     folder.mkdir()
-    dump(folder / "items_shuffle.json", [row.row for row in rows])
-    dump(folder / "items_ins_v2.json", {row.row["asin"]: row.attributes for row in rows})
-    dump(folder / "items_human_ins.json", {row.row["asin"]: row.human for row in rows if row.human})
+    dump(folder / PRODUCTS, [row.row for row in GENERATED])
+    dump(folder / ATTRIBUTES, {row.row["asin"]: row.attributes for row in GENERATED})
+    dump(folder / HUMAN, {row.row["asin"]: row.human for row in GENERATED if row.human})
     return folder
 
 
 def dump(path, content):
-    path.write_text(json.dumps(content), "utf-8")
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
 
 
-def change(folder, edit):
-    rows = json.loads((folder / "items_shuffle.json").read_text())
+def change(folder, edit, name=PRODUCTS):
+    rows = json.loads((folder / name).read_text())
     edit(rows)
-    dump(folder / "items_shuffle.json", rows)
+    dump(folder / name, rows)
     return folder
+
+
+def catalog_of(folder, *rows, attributes=None):
+    """A catalogue of rows as JSON or as its text."""
+    dump(folder / PRODUCTS, f"[{', '.join(row if isinstance(row, str) else json.dumps(row) for row in rows)}]")
+    dump(folder / ATTRIBUTES, {ROW["asin"]: ENTRY} if attributes is None else attributes)
+    return open_catalog(folder)
+
+
+# From files to products -----------------------------------------------------------------------------------------------
 
 
 def test_products_by_index_and_id(files):
     catalog = open_catalog(files)
-    for place, row in enumerate(generate_rows(12, seed=9)):
+    for place, row in enumerate(GENERATED):
         product = catalog.product(place)
         assert (product.index, product.asin, product.title) == (place, row.row["asin"], row.row["name"])
         assert catalog.listing(place).asin == product.asin
         assert catalog.index_of(product.asin) == place
-    assert [catalog.index_of(text) for text in ("", "B0", "b" * 10, "B" * 99, "\0", "é", "\ud800")] == [None] * 7
+    assert {catalog.index_of(text) for text in ("", "B0", "b" * 10, "B" * 99, "\0", "é", "\ud800")} == {None}
     for place in (-1, 12):
         with pytest.raises(IndexError):
             catalog.product(place)
@@ -57,7 +80,7 @@ def test_products_by_index_and_id(files):
 
 def test_one_source_is_one_object(files):
     assert open_catalog(files) is open_catalog(str(files))
-    mapping = {"products": files / "items_shuffle.json", "attributes": files / "items_ins_v2.json"}
+    mapping = {"products": files / PRODUCTS, "attributes": files / ATTRIBUTES}
     assert open_catalog(mapping) is open_catalog(dict(mapping))
     assert open_catalog(mapping) is not open_catalog(files)
     assert open_catalog("generated", size=7) is open_catalog("generated", seed=0, size=7)
@@ -75,12 +98,11 @@ def test_the_number_of_products_is_a_whole_number(files, number):
 
 def test_the_content_makes_the_catalogue(files):
     before = open_catalog(files)
-    plain = files / "items_shuffle.json"
+    plain = files / PRODUCTS
     packed = gzip.compress(plain.read_bytes())
-    change(files, lambda rows: rows.pop())
-    assert len(open_catalog(files)) == len(before) - 1
+    assert len(open_catalog(change(files, list.pop))) == len(before) - 1
     plain.unlink()
-    (files / "items_shuffle.json.gz").write_bytes(packed)
+    (files / f"{PRODUCTS}.gz").write_bytes(packed)
     assert open_catalog(files).sha256 == before.sha256
 
 
@@ -106,166 +128,353 @@ def test_searches_end_in_products(files):
     assert catalog.search(catalog.product(3).title)
 
 
-class TestBadRows:
-    def test_every_row_is_a_product_or_reported(self, files):
-        def edit(rows):
-            rows[1] = {**rows[1], "pricing": "Free"}
-            rows[2] = {**rows[2], "images": []}
-            rows[3] = {**rows[3], "customization_options": None, "pricing": None}
-            rows[4] = "no object"
-            rows.append({**rows[0], "name": "again"})
-            rows.append({})
-
-        catalog = open_catalog(change(files, edit))
-        notes = {note.row: note for note in catalog.load_report}
-        assert len(catalog) == catalog.load_report.products == 10
-        assert (catalog.load_report.rows, catalog.load_report.skipped, catalog.load_report.mended) == (14, 4, 1)
-        assert {row: note.action for row, note in notes.items()} == {
-            1: "skipped", 2: "mended", 4: "skipped", 12: "skipped", 13: "skipped",
-        }  # fmt: skip
-        assert "pricing 'Free'" in notes[1].reason
-        assert "images" in notes[2].reason
-        assert "first row counts" in notes[12].reason
-        assert catalog.product(0).title != "again"
-        assert "14 rows: 10 products" in str(catalog.load_report)
-
-    def test_products_without_attributes_have_no_instruction(self, files):
-        (files / "items_ins_v2.json").unlink()
-        catalog = open_catalog(files)
-        assert all(catalog.product(place).instruction is None for place in range(len(catalog)))
-        assert catalog.load_report.counts["without_instruction"] == len(catalog)
-
-    def test_human_instructions_of_other_products_are_left_out(self, files):
-        asin = next(generate_rows(1, seed=9)).row["asin"]
-        good = {"instruction": "i want it", "instruction_attributes": ["soft"], "instruction_options": []}
-        numbers = {**good, "instruction_options": [7]}
-        rows = [{**good, "worker_id": "x"}, {"instruction": 3}, numbers]
-        dump(files / "items_human_ins.json", {"B000000000": [good], asin: rows})
-        catalog = open_catalog(files)
-        assert dict(catalog.human_instructions()) == {asin: [good]}
-        assert catalog.load_report.counts["human_elsewhere"] == 1
-        assert [(note.asin, note.row) for note in catalog.load_report] == [(asin, -1), (asin, -1)]
-        assert (catalog.load_report.skipped, catalog.load_report.counts["human_skipped"]) == (0, 2)
-        # Of entries with the same key, the last counts.
-        (files / "items_human_ins.json").write_text(
-            f'{{"{asin}": {json.dumps([good] * 2)}, "{asin}": {json.dumps(good)}}}'
-        )
-        assert dict(open_catalog(files).human_instructions()) == {asin: [good]}
-
-    def test_a_product_of_countless_combinations_has_no_synthetic_goals(self, files):
-        def edit(rows):
-            values = [{"value": str(number)} for number in range(40)]
-            rows[0]["customization_options"] = {f"group {number}": values for number in range(12)}
-
-        entries = json.loads((files / "items_ins_v2.json").read_text())
-        asin = next(generate_rows(1, seed=9)).row["asin"]
-        entries[asin] = {"attributes": ["a"], "instruction": "find me it", "instruction_attributes": ["a"]}
-        dump(files / "items_ins_v2.json", entries)
-        catalog = open_catalog(change(files, edit))
-        assert [(note.row, note.action) for note in catalog.load_report] == [(0, "mended")]
-        goals = open_goals(catalog)
-        assert asin not in {goals.goal(index).asin for index in goals.range}
+# Bad files and bad rows -----------------------------------------------------------------------------------------------
 
 
-class TestBadFiles:
-    def test_what_is_not_there_is_named(self, files, tmp_path):
-        for error, said, source in (
-            (MissingDataError, "nowhere", tmp_path / "nowhere"),
-            (MissingDataError, "items_shuffle", tmp_path),
-            (MissingDataError, "gone", {"products": files / "gone.json"}),
-            (UnknownNameError, "products", {"product": files / "items_shuffle.json"}),
-            (ConfigError, "products", {"attributes": files / "items_ins_v2.json"}),
-        ):
-            with pytest.raises(error, match=said):
-                open_catalog(source)
+def test_every_row_is_a_product_or_reported(files):
+    def edit(rows):
+        rows[1] = {**rows[1], "pricing": "Free"}
+        rows[2] = {**rows[2], "images": []}
+        rows[3] = {**rows[3], "customization_options": None, "pricing": None}
+        rows[4] = "no object"
+        rows += [{**rows[0], "name": "again"}, {}]
 
-    @pytest.mark.parametrize("share", [0.0, 0.001, 0.6, 0.999])
-    def test_a_file_that_breaks_off(self, files, share):
-        path = files / "items_shuffle.json"
-        text = path.read_text()
-        path.write_text(text[: int(len(text) * share)])
-        with pytest.raises(CatalogError, match=r"whole elements.*cut off"):
-            open_catalog(files)
-        assert not list(cache_folder("webshop").glob(".building-*"))
-        if share == 0.6:
-            catalog = open_catalog({"products": path, "accept_truncated": True})
-            assert 5 <= len(catalog) <= 9
-            assert [note.action for note in catalog.load_report] == ["truncated"]
-            assert catalog.load_report.truncated
-            assert "breaks off" in str(catalog.load_report)
-
-    def test_a_file_of_something_else(self, files):
-        path = files / "items_shuffle.json"
-        dump(files / "rows.json", [{"asin": "B1"}])
-        with pytest.raises(CatalogError, match="None of 1 rows makes a product"):
-            open_catalog({"products": files / "rows.json"})
-        with pytest.raises(CatalogError, match=r"expected '\['"):
-            open_catalog({"products": files / "items_ins_v2.json"})
-        for text in ("{1: {}}", "{[1]: {}}"):
-            (files / "odd.json").write_text(text)
-            with pytest.raises(CatalogError, match="a text as key"):
-                open_catalog({"products": path, "attributes": files / "odd.json"})
-        path.write_text(path.read_text().replace('"pricing":', '"pricing"', 1))
-        with pytest.raises(CatalogError, match="0 whole elements"):
-            open_catalog(files)
+    catalog = open_catalog(change(files, edit))
+    report, notes = catalog.load_report, {note.row: note for note in catalog.load_report}
+    assert len(catalog) == report.products == 10
+    assert (report.rows, report.skipped, report.mended) == (14, 4, 1)
+    assert {row for row, note in notes.items() if note.action == "skipped"} == {1, 4, 12, 13} == set(notes) - {2}
+    assert notes[2].action == "mended"
+    for row, said in ((1, "pricing 'Free'"), (2, "images"), (12, "first row counts")):
+        assert said in notes[row].reason
+    assert catalog.product(0).title != "again"
+    assert "14 rows: 10 products" in str(report)
 
 
-class TestBuilding:
-    def test_another_catalogue_is_not_overwritten(self, tmp_path):
-        build_catalog(GeneratedSource(5), tmp_path / "a")
-        with pytest.raises(CatalogError, match="cannot be made"):
-            build_catalog(GeneratedSource(6), tmp_path / "a")
-        assert len(Catalog(tmp_path / "a")) == len(open_catalog(tmp_path / "a")) == 5
-        (tmp_path / "a" / "products.bin").write_bytes(b"[]")
-        with pytest.raises(CatalogError, match="damaged"):
-            Catalog(tmp_path / "a")
+def test_products_without_attributes_have_no_instruction(files):
+    (files / ATTRIBUTES).unlink()
+    catalog = open_catalog(files)
+    assert all(catalog.product(place).instruction is None for place in range(len(catalog)))
+    assert catalog.load_report.counts["without_instruction"] == len(catalog)
 
-    def test_what_is_no_built_catalogue_of_this_version_is_refused(self, tmp_path):
-        with pytest.raises(MissingDataError, match="no built catalogue"):
+
+def test_human_instructions_of_other_products_are_left_out(files):
+    asin = GENERATED[0].row["asin"]
+    good = {"instruction": "i want it", "instruction_attributes": ["soft"], "instruction_options": []}
+    rows = [{**good, "worker_id": "x"}, {"instruction": 3}, {**good, "instruction_options": [7]}]
+    dump(files / HUMAN, {"B000000000": [good], asin: rows})
+    catalog = open_catalog(files)
+    assert dict(catalog.human_instructions()) == {asin: [good]}
+    assert [(note.asin, note.row) for note in catalog.load_report] == [(asin, -1), (asin, -1)]
+    counts = catalog.load_report.counts
+    assert (catalog.load_report.skipped, counts["human_skipped"], counts["human_elsewhere"]) == (0, 2, 1)
+    # Of entries with the same key, the last counts.
+    dump(files / HUMAN, f'{{"{asin}": {json.dumps([good] * 2)}, "{asin}": {json.dumps(good)}}}')
+    assert dict(open_catalog(files).human_instructions()) == {asin: [good]}
+
+
+def test_a_product_of_countless_combinations_has_no_synthetic_goals(tmp_path):
+    values = [{"value": str(number)} for number in range(40)]
+    countless = {**ROW, "customization_options": {f"group {number}": values for number in range(12)}}
+    other = {**ROW, "asin": "B000000001"}
+    catalog = catalog_of(tmp_path, countless, other, attributes={ROW["asin"]: ENTRY, other["asin"]: ENTRY})
+    assert [(note.row, note.action) for note in catalog.load_report] == [(0, "mended")]
+    goals = open_goals(catalog)
+    assert {goals.goal(index).asin for index in goals.range} == {other["asin"]}
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "source"),
+    [
+        (MissingDataError, "nowhere", "nowhere"),
+        (MissingDataError, "items_shuffle", "."),
+        (MissingDataError, "gone", {"products": "gone.json"}),
+        (UnknownNameError, "products", {"product": PRODUCTS}),
+        (ConfigError, "products", {"attributes": ATTRIBUTES}),
+        (CatalogError, "None of 1 rows makes a product", {"products": "rows.json"}),
+        (CatalogError, r"expected '\['", {"products": ATTRIBUTES}),
+        (CatalogError, "a text as key", {"products": PRODUCTS, "attributes": "number.json"}),
+        (CatalogError, "a text as key", {"products": PRODUCTS, "attributes": "array.json"}),
+        (CatalogError, "0 whole elements", {"products": "broken.json"}),
+    ],
+)
+def test_what_is_not_there_or_something_else_is_named(files, monkeypatch, error, said, source):
+    broken = (files / PRODUCTS).read_text().replace('"pricing":', '"pricing"', 1)
+    texts = {"rows": [{"asin": "B1"}], "number": "{1: {}}", "array": "{[1]: {}}", "broken": broken}
+    for name, content in texts.items():
+        dump(files / f"{name}.json", content)
+    (files / "empty").mkdir()
+    monkeypatch.chdir(files / "empty" if source == "." else files)
+    with pytest.raises(error, match=said):
+        open_catalog(source)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.6, 0.999])
+def test_a_file_that_breaks_off(files, share):
+    path = files / PRODUCTS
+    text = path.read_text()
+    path.write_text(text[: int(len(text) * share)])
+    with pytest.raises(CatalogError, match=r"whole elements.*cut off"):
+        open_catalog(files)
+    assert not list(cache_folder("webshop").glob(".building-*"))
+    if share == 0.6:
+        catalog = open_catalog({"products": path, "accept_truncated": True})
+        assert 5 <= len(catalog) <= 9
+        assert [note.action for note in catalog.load_report] == ["truncated"]
+        assert catalog.load_report.truncated
+        assert "breaks off" in str(catalog.load_report)
+
+
+def test_another_catalogue_is_not_overwritten(tmp_path):
+    folder = tmp_path / "a"
+    build_catalog(GeneratedSource(5), folder)
+    with pytest.raises(CatalogError, match="cannot be made"):
+        build_catalog(GeneratedSource(6), folder)
+    assert len(Catalog(folder)) == len(open_catalog(folder)) == 5
+    (folder / "products.bin").write_bytes(b"[]")
+    with pytest.raises(CatalogError, match="damaged"):
+        Catalog(folder)
+
+
+def test_what_is_no_built_catalogue_of_this_version_is_refused(tmp_path):
+    with pytest.raises(MissingDataError, match="no built catalogue"):
+        Catalog(tmp_path)
+    for manifest, said in (
+        ({"kind": "other", "format": FORMAT}, "build it again"),
+        ({"kind": KIND, "format": FORMAT - 1}, rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
+        ({"kind": KIND, "format": FORMAT, "products": 5}, "lacks sha256, report, index, source"),
+        ("{", "no catalogue's manifest"),
+    ):
+        dump(tmp_path / "manifest.json", manifest)
+        with pytest.raises(CatalogError, match=said):
             Catalog(tmp_path)
-        for manifest, said in (
-            ({"kind": "other", "format": FORMAT}, "build it again"),
-            ({"kind": KIND, "format": FORMAT - 1}, rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
-            ({"kind": KIND, "format": FORMAT, "products": 5}, "lacks sha256, report, index, source"),
-            ("{", "no catalogue's manifest"),
-        ):
-            dump(tmp_path / "manifest.json", manifest)
-            with pytest.raises(CatalogError, match=said):
-                Catalog(tmp_path)
-
-    def test_progress_is_told(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._PROGRESS_EVERY", 10)
-        told = []
-        build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
-        assert told == [10, 20]
 
 
-class TestStreams:
-    @pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
-    def test_any_window(self, tmp_path, monkeypatch, chunk):
-        content = {"a": [1, 2.5e10, 'x\\"\u2028😀', None], "": {"b": [True] * 9}, "long": "y" * 500, "n": -12}
-        path = tmp_path / "x.json"
-        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        monkeypatch.setattr(sources, "_CHUNK", chunk)
-        assert dict(sources.elements(path, keyed=True)) == content
-        for values in (list(content.values()), [1], []):
-            path.write_text("\ufeff" + json.dumps(values, ensure_ascii=False), "utf-8")
-            assert [value for _, value in sources.elements(path)] == values
+def test_progress_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._PROGRESS_EVERY", 10)
+    told = []
+    build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
+    assert told == [10, 20]
 
-    @pytest.mark.parametrize(
-        "content",
-        [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, gzip.compress(b"[1, 2]" * 99, mtime=0)[:30]],
-    )
-    def test_broken_arrays(self, tmp_path, content):
-        path = tmp_path / ("x.json.gz" if content.startswith(b"\x1f") else "x.json")
-        path.write_bytes(content)
-        with pytest.raises(CatalogError, match=r"x\.json"):
-            list(sources.elements(path))
 
-    def test_a_value_that_goes_on_and_on(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(sources, "_CHUNK", 1 << 10)
-        monkeypatch.setattr(sources, "_LONGEST_VALUE", 1 << 14)
-        path = tmp_path / "x.json.gz"
-        path.write_bytes(gzip.compress(b'[1, "' + b"x" * 10_000_000 + b'"]'))
-        with pytest.raises(CatalogError, match=r"1 whole elements, then a value of more than 16,384 characters"):
-            list(sources.elements(path))
+@pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
+def test_files_are_read_in_any_window(tmp_path, monkeypatch, chunk):
+    content = {"a": [1, 2.5e10, 'x\\"\u2028😀', None], "": {"b": [True] * 9}, "long": "y" * 500, "n": -12}
+    path = tmp_path / "x.json"
+    dump(path, json.dumps(content, indent=1) + "\n")
+    monkeypatch.setattr(sources, "_CHUNK", chunk)
+    assert dict(sources.elements(path, keyed=True)) == content
+    for values in (list(content.values()), [1], []):
+        dump(path, "\ufeff" + json.dumps(values, ensure_ascii=False))
+        assert [value for _, value in sources.elements(path)] == values
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, gzip.compress(b"[1, 2]" * 99, mtime=0)[:30]],
+)
+def test_broken_arrays(tmp_path, content):
+    path = tmp_path / ("x.json.gz" if content.startswith(b"\x1f") else "x.json")
+    path.write_bytes(content)
+    with pytest.raises(CatalogError, match=r"x\.json"):
+        list(sources.elements(path))
+
+
+def test_a_value_that_goes_on_and_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "_CHUNK", 1 << 10)
+    monkeypatch.setattr(sources, "_LONGEST_VALUE", 1 << 14)
+    path = tmp_path / "x.json.gz"
+    path.write_bytes(gzip.compress(b'[1, "' + b"x" * 10_000_000 + b'"]'))
+    with pytest.raises(CatalogError, match=r"1 whole elements, then a value of more than 16,384 characters"):
+        list(sources.elements(path))
+
+
+# Rows, cleaned by the rules -------------------------------------------------------------------------------------------
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_prices():
+    prices = {None: (100.0,), "$25.00 - $1,210.00": (25.0, 1210.0), "$5$7$9": (5.0, 7.0), "from $٣ each": (3.0,)}
+    assert {text: read_pricing(text) for text in prices} == prices
+
+
+def test_options_of_equal_names_and_null_groups():
+    groups = {"COLOR": [{"value": "x"}], "Size": None, "color": [{"value": " A/B "}], "Style": [], "Fit": "", "Cut": {}}
+    assert read_options(groups) == {"color": ("a | b",), "style": (), "fit": (), "cut": ()}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("query", None),
+        *(("asin", asin) for asin in (None, "nan", "B0123456789")),
+        *(
+            ("pricing", price)
+            for price in ("19.99", "Free", "$", "5$", "$19.99 $", "€5", 19.99, ["$5"], "$" + "9" * 400)
+        ),
+        *(("customization_options", groups) for groups in (["Size"], {"Size": [{"price": 1}]}, {"Size": "S"})),
+    ],
+)
+def test_rows_that_make_no_product(field, value):
+    with pytest.raises(BadRowError, match=f"{field}|option 'Size'"):
+        clean({**ROW, field: value}, None, 0)
+
+
+@pytest.mark.parametrize(
+    "field", ["images", "name", "full_description", "small_description", "product_category", "category"]
+)
+@pytest.mark.parametrize("value", [None, [], 3])
+def test_what_is_only_shown_is_left_empty_and_said(field, value):
+    product, (note,) = clean({**ROW, field: value}, None, 0)
+    assert note.startswith(field)
+    assert product.asin == ROW["asin"]
+
+
+def test_missing_attributes_and_instructions():
+    assert clean(ROW, None, 0)[0].attributes == clean(ROW, {}, 0)[0].attributes == ("DUMMY_ATTR",)
+    assert clean(ROW, {"attributes": []}, 0)[0].attributes == ()
+    product, _ = clean(ROW, {"attributes": ["soft"], "instruction": "Find me", "instruction_attributes": None}, 0)
+    assert (product.attributes, product.instruction, product.instruction_attributes) == (("soft",), "Find me", ())
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(ROW, json_values)) | json_values)
+def test_any_json_makes_a_product_or_a_reason(change):
+    row = {**ROW, **change} if isinstance(change, dict) else change
+    try:
+        product, _ = clean(row, None, 7)
+    except BadRowError:
+        return
+    assert product.index == 7
+    assert product.price_tag.startswith("$")
+    assert isinstance(product.contents, str)
+
+
+# Rows, made from a seed -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def generated():
+    return list(generate_rows(3_000, seed=1))
+
+
+def test_a_row_depends_on_its_number_and_the_seed_alone(generated):
+    assert generate_row(1_234, 1) == generated[1_234]
+    assert generate_row(1_234, 2) != generated[1_234]
+    small, large = open_catalog("generated", size=20, seed=5), open_catalog("generated", size=40, seed=5)
+    assert [small.product(place) for place in range(20)] == [large.product(place) for place in range(20)]
+
+
+def test_rows_stay_what_they_are_on_every_machine():
+    text = json.dumps(list(generate_rows(200, 0)), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "b9ae035786ae336f"
+
+
+def test_every_row_is_clean_and_every_id_new_and_instructions_ask_for_what_the_product_has(generated):
+    asins = set()
+    for row in generated:
+        product, notes = clean(row.row, row.attributes, 0)
+        assert notes == []
+        asins.add(product.asin)
+        assert set(product.instruction_attributes) <= set(product.attributes)
+        for human in row.human:
+            assert set() < set(human["instruction_attributes"]) <= set(product.attributes)
+            values = [value for group in product.options.values() for value in group]
+            assert [value.replace("/", " | ") for value in human["instruction_options"]] == values[:1]
+    assert (len(asins), {len(asin) for asin in asins}) == (len(generated), {10})
+
+
+@given(st.integers(0, 50_000_000), st.integers(0, 1_000))
+def test_any_row(index, seed):
+    product, notes = clean(*generate_row(index, seed)[:2], index)
+    assert not notes
+    assert product.title
+
+
+@pytest.mark.parametrize("options", [{"size": 0}, {"size": 10**9}, {"seed": -1}])
+def test_options_out_of_range(options):
+    with pytest.raises(ConfigError):
+        GeneratedSource(**options)
+
+
+# What strangers may write, played -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compat", ["fixed", "upstream"])
+@pytest.mark.parametrize("label", ["Buy Now", "FEATURES", "ATTRIBUTES", "Next >", "< PREV", "Search"])
+def test_a_product_called_like_a_button_never_raises(label, compat):
+    env = WebShopEnv(data=SmallShop(makers=(), extra=[{"asin": label, "title": "Thing red"}]), compat=compat)
+    observation, reward, ended, _, info = play(env, "search[thing]", f"click[{label.lower()}]")
+    assert (reward, ended) == (0.0, False)
+    opens = compat == "fixed" and label not in ("Next >", "Search")
+    assert info["page"] == ("item" if opens else "results")
+    assert info["action_valid"] is (opens or label in ("Next >", "< PREV"))
+    assert ("Thing red" in observation) is (info["page"] == "item" or not info["action_valid"])
+
+
+def test_a_button_of_the_page_comes_before_a_product_of_its_name():
+    extra = [{"asin": "< Prev", "title": "Thing"}] + [{"title": f"Thing {n}"} for n in range(30)]
+    env = WebShopEnv(data=SmallShop(makers=(), extra=extra))
+    assert "Page 1 " in play(env, "search[thing]", "click[next >]", "click[< prev]")[0]
+
+
+def test_goals_without_weights_are_drawn_evenly():
+    extra = [{"title": f"Thing {n}", "instruction_attributes": ()} for n in range(8)]
+    env = WebShopEnv(data=SmallShop(makers=(), extra=extra))
+    drawn, counts = np.unique([env.reset(seed=seed)[1]["task_id"] for seed in range(200)], return_counts=True)
+    assert set(drawn) == set(env.task_ids)
+    assert counts.min() > 10
+
+
+@pytest.mark.parametrize("place", ["pricing", "name", "unused"])
+def test_a_number_without_end_costs_its_row_at_most(tmp_path, place):
+    huge = json.dumps({**ROW, "asin": "B000000001", place: "HUGE"}).replace('"HUGE"', "9" * 100_000)
+    catalog = catalog_of(tmp_path, ROW, huge, {**ROW, "asin": "B000000002"})
+    assert len(catalog) == (2 if place == "pricing" else 3)
+    assert catalog.load_report.skipped == (place == "pricing")
+    WebShopEnv(data=catalog).reset(seed=0)
+    dump(tmp_path / ATTRIBUTES, json.dumps({ROW["asin"]: {**ENTRY, "rank": "HUGE"}}).replace('"HUGE"', "7" * 100_000))
+    assert open_catalog(tmp_path).product(0).attributes == ("soft",)
+
+
+def test_halves_of_surrogate_pairs_are_replaced(tmp_path):
+    half = "\ud83d"
+    options = {f"co{half}": [{"value": f"re{half}"}]}
+    odd = {**ROW, "asin": "B00" + half, "name": f"Rug {half} red", "customization_options": options}
+    entry = {"instruction": f"find a rug{half}", "attributes": [f"soft{half}"], "instruction_attributes": []}
+    catalog = catalog_of(tmp_path, odd, attributes={"B00" + half: entry})
+    assert catalog.product(0).asin == "B00\ufffd"
+    assert catalog.load_report.mended
+    env = WebShopEnv(data=catalog, observation_mode="text_rich")
+    said = [env.reset(seed=0)[0]]
+    said += [env.step(action)[0] for action in ("search[rug]", "click[b00\ufffd]", "click[re\ufffd]", "click[buy now]")]
+    assert all(text.encode() for text in said)
+
+
+@pytest.mark.parametrize("mode", ["text", "text_rich", "html", "url"])
+def test_what_no_file_can_hold_is_no_action(shop, mode):
+    env = WebShopEnv(data=shop, observation_mode=mode)
+    observation, *_, info = play(env, "search[rug \ud800]")
+    assert (info["action_valid"], info["page"]) == (False, "index")
+    assert observation.encode()
+    assert env.step("search[rug 😀]")[-1]["page"] == "results"
+
+
+def test_attributes_without_number_or_end_make_no_purchase_wait(tmp_path):
+    said = ["x" * 65, *(f"soft{n} attribute" for n in range(900))]
+    asked = [f"s{n} attribution" for n in range(900)]
+    entry = {"instruction": "find a rug", "attributes": said, "instruction_attributes": asked}
+    instruction = {"instruction": "a rug", "instruction_attributes": asked, "instruction_options": []}
+    dump(tmp_path / HUMAN, {ROW["asin"]: [instruction]})
+    catalog = catalog_of(tmp_path, ROW, attributes={ROW["asin"]: entry})
+    assert catalog.product(0).attributes == tuple(said[1:101])
+    notes = [note.reason.partition(":")[0] for note in catalog.load_report if " of 90" in note.reason]
+    assert notes == ["attributes", "instruction_attributes", "human instruction"]
+    for kind in ("synthetic", "human"):
+        env = WebShopEnv(data=catalog, goals=kind)
+        assert env.goals.goal(0).attributes == tuple(asked[:100])
+        assert 0 <= env.best_score(f"{kind}/0") <= 1

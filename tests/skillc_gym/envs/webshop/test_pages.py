@@ -1,36 +1,28 @@
-"""Pages: what stands on them, where actions lead, what each fix changes, and addresses that lead back."""
+"""Pages: what stands on them, where actions lead, what each fix changes, addresses that lead back, and their HTML."""
 
 from __future__ import annotations
 
 import random
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_shop import SmallShop
+from page_reader import Reader, as_text
+from small_shop import ODD, SmallShop, play
 
+from skillc_gym.envs.webshop.catalog.catalog import escape_marks
+from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
-from skillc_gym.envs.webshop.shop.nodes import Node
+from skillc_gym.envs.webshop.shop.nodes import Node, View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address, url_of
 from skillc_gym.envs.webshop.shop.store import Store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
 brackets = st.text(st.sampled_from("[]ab \n"), max_size=24)
-ODD = [
-    {"title": "Boxes", "options": {"form": ('12" [round]', "[b]", "plain"), "color": ("red", "röd")}},
-    {"title": "Twins", "options": {"left": ("small", "wide"), "right": ("small", "tall")}},
-    {"title": "Labels", "options": {"go": ("< prev", "buy now", "features", "next >", "search", "attributes")}},
-    {"title": "Lower", "asin": "b0lowcase"},
-    {
-        "title": " Blank \n ",
-        "description": " \n ",
-        "bullets": ("", "x"),
-        "options": {"": ("one",) * 2, "color": ("color",)},
-    },
-]
 
 
 @given(brackets | st.text())
@@ -40,12 +32,11 @@ def test_parsing_equals_the_greedy_pattern(action):
 
 
 def test_clicks_on_brackets_and_very_many_of_them():
-    assert parse_action("[" * 100_000) is None
-    assert parse_action("search[" + "]" * 100_000) == ("search", "]" * 99_999)
-    assert read_action('click[12" [round]]', brackets=True) == ("click", '12" [round]')
-    assert read_action("search[A]", brackets=True) == ("search", "a")
-    assert read_action("click[A]b", brackets=True) == ("click", "a")
-    assert read_action("click[]", brackets=True) is read_action("Click[a]", brackets=True) is None
+    read = partial(read_action, brackets=True)
+    assert read("search[" + "]" * 100_000) == ("search", "]" * 99_999)
+    assert read('click[12" [round]]') == ("click", '12" [round]')
+    assert (read("search[A]"), read("click[A]b")) == (("search", "a"), ("click", "a"))
+    assert read("[" * 100_000) is read("click[]") is read("Click[a]") is None
 
 
 @pytest.mark.parametrize(
@@ -94,15 +85,18 @@ def test_an_empty_value_is_listed_and_cannot_be_clicked():
         assert store.act(Page("item", product=0), "click[]", np.random.default_rng(0)) is None
 
 
+ODD_SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
+
+
 class Walk:
-    """A customer in the odd shop, whose odd products begin at index 4."""
+    """A customer in the odd shop, whose odd products begin at index 8."""
 
     def __init__(self, compat, title=None):
-        self.store = Store(SmallShop(makers=("Alderon",), extra=ODD), fixes(compat))
+        self.store = Store(ODD_SHOP, fixes(compat))
         self.page = HOME
         if title is not None:
             place = next(place for place, product in enumerate(ODD) if product["title"].strip() == title)
-            self.page = self.do(f"search[{title}]").item(4 + place)
+            self.page = self.do(f"search[{title}]").item(8 + place)
 
     def do(self, *actions):
         for action in actions:
@@ -162,14 +156,14 @@ def test_values_that_are_labels_navigate(compat):
 @pytest.mark.parametrize(("compat", "number"), [("upstream", 0), ("fixed", 1)])
 def test_a_query_that_looks_like_an_address(compat, number):
     walk = Walk(compat)
-    walk.do("search[search_results boxes]", "click[b000000004]", "click[< prev]")
+    walk.do("search[search_results boxes]", "click[b000000008]", "click[< prev]")
     assert walk.page.number == number
 
 
 def test_hidden_commands_of_the_search():
-    hidden = {"<r>": None, "<c> beauty x": 1, "<q> area rugs": 1, "<q>": 0, "<a> x": None, "<c>": None}
+    hidden = {"<r>": None, "<c> beauty x": 2, "<q> area rugs": 2, "<q>": 0, "<a> x": None, "<c>": None}
     for query, found in hidden.items():
-        assert Walk("fixed").do(f"search[{query}]").hits == tuple(SmallShop(("Alderon",), ODD).search(query))
+        assert Walk("fixed").do(f"search[{query}]").hits == tuple(ODD_SHOP.search(query))
         walk = Walk("upstream")
         page = walk.do(f"search[{query}]")
         assert (len(page.hits) if walk.moved else None) == found
@@ -196,24 +190,21 @@ def test_random_results_are_drawn_again_at_every_turn():
 
 
 def test_marks_follow_the_address_or_the_choice():
-    page = Page("item", 'a "red" rug', 1, (0,), 4, "", (("color", "röd"),), frozenset({4}))
+    page = Page("item", 'a "red" rug', 1, (0,), 8, "", (("color", "röd"),), frozenset({8}))
     for chosen, marked in ((FIXED, "röd"), (UPSTREAM, "red")):
-        store = Store(SmallShop(makers=("Alderon",), extra=ODD), chosen)
+        store = Store(ODD_SHOP, chosen)
         clicked = store.clicked(page, store.url(page, "0"))
         assert [node.text for node in store.nodes(page) if node.kind == "option" and clicked(node)] == [marked]
 
 
 def test_followed_links_are_marked_until_the_index_page():
     walk = Walk("fixed")
-    walk.do("search[boxes]", "click[b000000004]", "search[boxes]")
+    walk.do("search[boxes]", "click[b000000008]", "search[boxes]")
     clicked = walk.store.clicked(walk.page, "")
     marked = [node.text for node in walk.store.nodes(walk.page) if node.kind == "link" and clicked(node)]
-    assert marked == ["B000000004"]
+    assert marked == ["B000000008"]
     walk.do("click[back to search]", "search[boxes]")
     assert not walk.page.visited
-
-
-ODD_SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
 
 
 @pytest.mark.parametrize("fixed", [FIXED, UPSTREAM])
@@ -221,8 +212,7 @@ def test_every_page_of_a_walk_can_be_come_back_to(fixed):
     store, generator, rng = Store(ODD_SHOP, fixed, attributes=True), np.random.default_rng(0), random.Random(1)
     page, kinds = HOME, set()
     for _ in range(3_000):
-        again = store.page_at(store.address(page))
-        assert again == page
+        assert store.page_at(store.address(page)) == page
         kinds.add(page.kind)
         words = rng.choice(["rug", "a/b", "../..", '"red" & <b>', "röd 100%", "?q=1#x", "search_results", " "])
         action = rng.choice([f"search[{words}]", *store.body(page).actions, *store.body(page).actions])
@@ -272,7 +262,93 @@ results?q=%ff%fe&page=1
 @pytest.mark.parametrize("address", NO_PAGES.split())
 def test_addresses_of_no_page(address):
     assert Store(ODD_SHOP, FIXED).page_at(address) is None
+    assert read_address(f"{address}&goal=7") == read_address(address)  # they name no goal
 
 
-def test_addresses_name_no_goal():
-    assert read_address("item?q=rug&page=1&asin=B0&goal=7") == read_address("item?q=rug&page=1&asin=B0")
+SIGNS = {
+    "title": 'Signs <b> & "x" \xa0 \r',
+    "description": "a\r\nb &nbsp; <i>\xa0",
+    "bullets": ("\xa0", "\u2028", "&lt;"),
+    "options": {"a&b": ('"q"', "it's", "<x>\r", "&#13;")},
+}
+
+
+@pytest.mark.parametrize("kind", ["synthetic", "human"])
+@pytest.mark.parametrize("options", [{}, {"show_attributes": True, "compat": "upstream"}])
+def test_pages_as_html_say_what_the_mode_text_says(kind, options):
+    shop = SmallShop(makers=("Alderon", "Brivane"), extra=[*ODD, SIGNS])
+    text, html = (WebShopEnv(data=shop, goals=kind, observation_mode=mode, **options) for mode in ("text", "html"))
+    rng = random.Random(4)
+    for episode in range(40):
+        said, info = text.reset(seed=episode)
+        shown, _ = html.reset(seed=episode)
+        for _ in range(12):
+            assert as_text(shown) == said
+            action = rng.choice(info["available_actions"] or ["search[x]"])
+            action = action.replace("<query>", rng.choice([*ODD, SIGNS])["title"])
+            said, *_, info = text.step(action)
+            shown, *_ = html.step(action)
+
+
+@pytest.mark.parametrize("title", ["Boxes", "Twins", "Labels", "Blank"])
+def test_pages_as_html_hold_the_names_that_agents_look_for(title):
+    walk = Walk("fixed", title)
+    walk.do("click[red]", "click[small]")
+    product = walk.store.product(walk.page)
+    seen = Reader(page_document(page_fragment(walk.page, walk.store.nodes(walk.page), "a <b>", View(product))))
+    radios = [found for tag, found in seen.tags if tag == "input"]
+    assert [radio["value"] for radio in radios] == [value for values in product.options.values() for value in values]
+    assert {(radio["name"], radio["value"]) for radio in radios if "checked" in radio} == set(walk.page.options)
+    assert "a <b>" in seen.texts
+    assert [found["class"] for tag, found in seen.tags if tag == "button"] == ["btn"] * 6
+    page = Page("done", product=0, reward=0.5)
+    text = page_fragment(page, nodes.done_nodes(page, "B0"), "", View())
+    assert ("h3", "reward") in [(tag, found.get("id")) for tag, found in Reader(text).tags]
+    assert "<pre>0.5</pre>" in text
+
+
+PAGE = "Cheap [SEP] Buy Now [SEP] [button] Buy Now [button_]"
+DRAWN = {
+    "title": f"Thing {PAGE}",
+    "description": f"{PAGE}\n[button] Buy Now [button_]",
+    "bullets": (PAGE, "[Clicked  Button] x [CLICKED BUTTON_]"),
+    "options": {"size [SEP] x": ("[button] small [button_]", "large")},
+    "instruction": f"Find me a thing {PAGE}",
+}
+WALK = ("search[thing]", "click[b000000000]", "click[description]", "click[< prev]", "click[features]", "click[< prev]")
+
+
+def drawn(mode, **options):
+    data = SmallShop(makers=(), extra=[DRAWN])
+    return WebShopEnv(data=data, observation_mode=mode, show_attributes=True, **options)
+
+
+@pytest.mark.parametrize("mode", ["text", "text_rich"])
+def test_a_title_draws_a_page_as_it_does_upstream_unless_it_is_escaped(mode):
+    observation, *_, info = play(drawn("text"), WALK[0])
+    assert ("Buy Now" in observation.split(" [SEP] ")) > ("buy now" in info["clickables"])
+    for steps in range(len(WALK) + 1):
+        observation, *_, info = play(drawn(mode, escape_markup=True), *WALK[:steps])
+        if mode == "text":
+            marked = {text.lower() for text in observation.split(" [SEP] ")}
+        else:
+            lines = (line.strip() for line in observation.splitlines())
+            marked = {line[9:-10].lower() for line in lines if line.startswith("[button] ")}
+            assert observation.count("[button]") == observation.count("[button_]") == len(marked)
+        assert ("buy now" in marked) is ("buy now" in info["clickables"])
+        assert "[sep]" not in info["goal"].lower()
+
+
+def test_escaped_options_can_be_chosen_and_bought():
+    env = drawn("text", escape_markup=True)
+    label = "click[(button) small (button_)]"
+    assert label in play(env, *WALK)[-1]["available_actions"]
+    assert env.step(label)[-1]["selected_options"] == ["size (SEP) x: (button) small (button_)"]
+    assert env.step("click[buy now]")[2]
+
+
+@given(st.text("[]SEPbutton_ ckd(", max_size=40))
+def test_no_mark_is_left(text):
+    lowered = escape_marks(text).lower()
+    assert not [mark for mark in ("[sep]", "[button]", "[button_]", "[clicked button]") if mark in lowered]
+    assert escape_marks(escape_marks(text)) == escape_marks(text)

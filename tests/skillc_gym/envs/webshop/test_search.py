@@ -7,6 +7,7 @@ import string
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -106,33 +107,25 @@ WORDS = ("red", "blue", "shoe", "shoes", "lamp", "rug", "7.5", "the", "x")
 words = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
 
 
-@given(st.lists(words, min_size=1, max_size=12), words)
-def test_the_formula(tmp_path_factory, texts, query):
-    index = build(tmp_path_factory.mktemp("index"), texts)
-    wanted = plain_scores(texts, query)
-    found = index.top(query, len(texts))
-    assert dict(found) == pytest.approx(wanted, rel=1e-5)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-
-
 @pytest.fixture
 def narrow_windows(monkeypatch):
-    """Windows of eight documents in groups of three, read by fives, with tables for all but the rarest terms."""
-    monkeypatch.setattr(search, "_SMALL", -1)
-    monkeypatch.setattr(search, "_GROUP", 3)
-    monkeypatch.setattr(search, "_PIECE", 5)
-    monkeypatch.setattr(index_build, "WINDOW_BITS", 3)
-    monkeypatch.setattr(index_build, "_TABLED", 2)
+    """Short runs; windows of eight documents in groups of three, read by fives, with tables for all but rare terms."""
+    for name, value in {"_SMALL": -1, "_GROUP": 3, "_PIECE": 5}.items():
+        monkeypatch.setattr(search, name, value)
+    for name, value in {"_RUN_TERMS": 20, "WINDOW_BITS": 3, "_TABLED": 2}.items():
+        monkeypatch.setattr(index_build, name, value)
 
 
 @pytest.mark.usefixtures("narrow_windows")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(words, min_size=1, max_size=80), query=words, k=st.integers(1, 12))
-def test_windows_change_nothing(tmp_path_factory, texts, query, k):
+def test_scores_are_those_of_the_formula_and_windows_and_runs_change_nothing(tmp_path_factory, texts, query, k):
     index = build(tmp_path_factory.mktemp("index"), texts)
     terms = index._terms(query)
-    if terms:
-        assert index.top(query, k) == index._ranked(*index._score_small(terms), k)
+    ranked = index._ranked(*index._score_small(terms), len(texts)) if terms else []
+    assert dict(ranked) == pytest.approx(plain_scores(texts, query), rel=1e-5)
+    assert ranked == sorted(ranked, key=lambda found: (-found[1], found[0]))
+    assert index.top(query, k) == ranked[:k]
     assert not index._sums.any()
 
 
@@ -141,12 +134,8 @@ def test_an_interrupted_search_leaves_no_trace(tmp_path, monkeypatch):
     texts = [f"red w{place % 7} shoe" for place in range(60)]
     index = build(tmp_path, texts)
     wanted = index.top("red shoe w3", 5)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(index, "_complete", interrupt)
+        patch.setattr(index, "_complete", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             index.top("red shoe w3", 5)
     assert index.top("red shoe w3", 5) == wanted
@@ -198,14 +187,3 @@ def test_only_so_many_distinct_terms_count(tmp_path):
     many_terms = " ".join(f"t{number}" for number in range(search.MAX_TERMS))
     assert index.top(f"{many_terms} red") == []
     assert len(index.top(f"red {many_terms} lamp")) == 1
-
-
-def test_runs_are_put_together(tmp_path, monkeypatch):
-    texts = [f"red w{place % 7} shoe w{place % 3}" for place in range(200)]
-    for name in ("whole", "parts"):
-        (tmp_path / name).mkdir()
-    whole = build(tmp_path / "whole", texts)
-    monkeypatch.setattr(index_build, "_RUN_TERMS", 50)
-    parts = build(tmp_path / "parts", texts)
-    for query in ("red w2", "w1 shoe w6", "w0"):
-        assert whole.top(query, 200) == parts.top(query, 200)

@@ -1,25 +1,28 @@
-"""The environment: episodes, modes, contract, and that any string is an answer."""
+"""The environment: episodes, modes, contract, and that any string is an answer; and the rule-based customer."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import ClassVar
 
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded
-from small_shop import RUG, SmallShop, play
+from hypothesis import given
+from hypothesis import strategies as st
+from small_shop import RUG, SmallShop, play, process
 
 import skillc_gym
 from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
+from skillc_gym.envs.webshop.experts.shopper import Shopper, choose, parse_instruction, read_item, read_results
+from skillc_gym.envs.webshop.shop.compat import REPLACED
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 
 SHOP = SmallShop()
+GENERATED = {"data": "generated", "num_products": 30}
+BEYOND = f"verl-agent:{2**32}:2"
 
 
 def make_env(**options):
@@ -45,13 +48,6 @@ class TestUrl(TestText):
     options: ClassVar = {"observation_mode": "url", "compat": "upstream"}
 
 
-def buy_right(env, task_id):
-    goal = env.unwrapped.goals.goal(env.unwrapped.goals.index(task_id))
-    clicks = [f"click[{value}]" for _, value in goal.options]
-    way = (f"search[{goal.name}]", f"click[{goal.asin.lower()}]", *clicks, "click[buy now]")
-    return play(env, *way, options={"task_id": task_id})
-
-
 def test_the_first_page(env):
     observation, info = env.reset(options={"task_id": "synthetic/0"})
     assert observation == f"WebShop [SEP] Instruction: [SEP] {info['goal']} [SEP] Search"
@@ -62,7 +58,10 @@ def test_the_first_page(env):
 
 def test_a_purchase_ends_and_scores(env):
     for task_id in env.task_ids[:20]:
-        observation, reward, terminated, truncated, info = buy_right(env, task_id)
+        goal = env.goals.goal(env.goals.index(task_id))
+        clicks = [f"click[{label}]" for label in (goal.asin.lower(), *dict(goal.options).values(), "buy now")]
+        way = (f"search[{goal.name}]", *clicks)
+        observation, reward, terminated, truncated, info = play(env, *way, options={"task_id": task_id})
         assert (terminated, truncated) == (True, False)
         assert reward == info["task_score"] == env.best_score(task_id)
         assert info["won"] == float(reward == 1.0)
@@ -79,10 +78,9 @@ def test_best_scores_find_tasks_that_cannot_be_won(env):
 
 
 def test_after_a_purchase_nothing_changes_but_upstream_goes_on(env):
-    bought = play(env, *RUG, "click[buy now]")
-    again = env.step("search[rug]")
-    assert (again[0], again[1], again[2]) == (bought[0], 0.0, True)
-    assert (again[4]["action_valid"], again[4]["task_score"]) == (False, bought[1])
+    shown, score, *_ = play(env, *RUG, "click[buy now]")
+    *again, _, info = env.step("search[rug]")
+    assert (again, info["action_valid"], info["task_score"]) == ([shown, 0.0, True], False, score)
     env = WebShopEnv(data=SHOP, compat="upstream")
     play(env, *RUG, "click[buy now]")
     _, reward, terminated, _, info = env.step("search[rug]")
@@ -94,11 +92,11 @@ def test_long_actions_are_searched_as_upstream_searches_them(mode):
     action = f"search[{'alderon rug ' * 8_000}]"
     for compat, page in (("fixed", "index"), ("upstream", "results")):
         env = WebShopEnv(data=SHOP, compat=compat, observation_mode=mode)
-        found = play(env, action)
-        assert (found[4]["page"], found[4]["action_valid"]) == (page, page == "results")
-        assert (action in env.action_space) == (page == "results")
-        assert found[0] in env.observation_space
-    assert play(env, RUG[0])[4]["clickables"] == found[4]["clickables"]
+        observation, *_, info = play(env, action)
+        assert info["page"] == page
+        assert (info["action_valid"], action in env.action_space) == (page == "results",) * 2
+        assert observation in env.observation_space
+    assert play(env, RUG[0])[4]["clickables"] == info["clickables"]
     assert play(env, f"search[{'😀' * (1 << 18)}]")[4]["action_valid"] is False
 
 
@@ -117,13 +115,31 @@ def test_modes_show_the_same_pages(mode, env):
         (UnknownNameError, "'image'", {"observation_mode": "image"}),
         (UnknownNameError, "'old'", {"compat": "old"}),
         (UnknownNameError, "'rgb'", {"render_mode": "rgb"}),
+        (UnknownNameError, "human_goals", {"human_goal": True}),
+        (UnknownNameError, "expected one of", {"goals": "animal"}),
+        *((UnknownNameError, "expected one of", {"split": split}) for split in ("dev", ["train"])),
+        *((UnknownNameError, "expected one of", {"goal_order": order}) for order in (None, ["upstream"])),
+        *((UnknownNameError, "verl-agent", {"goal_order": order}) for order in ("verl", "verl-agent:1:0", BEYOND)),
+        (ConfigError, "'train' begins at goal 1500", {"split": "train"}),
+        *(
+            (ConfigError, "seed_prices is a whole number, got ", {"seed_prices": seed})
+            for seed in (None, 1.5, "1", True)
+        ),
+        *((ConfigError, f"{name}= is upstream's name; instead, ", {name: 7}) for name in REPLACED),
+        (ConfigError, "session= is upstream's", {"session": 0}),
+        (ConfigError, "leave ", {"goals": "human", "human_goals": False}),
+        *((ConfigError, "leave ", {"seed_prices": 1, "goal_order": f"verl-agent:7{more}"}) for more in ("", ":2")),
+        (ConfigError, "make-catalog --num-products", {"num_products": 3}),
         (ConfigError, "needs data='generated'", {"generator": {"size": 3}}),
         (ConfigError, "generator= is a dictionary", {"generator": "x"}),
+        (UnknownNameError, "'size'", {**GENERATED, "generator": {"sice": 5}}),
+        (ConfigError, "leave one out", {**GENERATED, "generator": {"size": 5}}),
+        (ConfigError, "whole number", {**GENERATED, "generator": {"seed": "x"}}),
     ],
 )
 def test_wrong_arguments_are_named(error, said, options):
     with pytest.raises(error, match=said):
-        WebShopEnv(data=SHOP, **options)
+        WebShopEnv(**{"data": SHOP, **options})
 
 
 def test_a_tagger_of_yours_is_named_in_results():
@@ -144,16 +160,69 @@ def test_copies_share_the_shop_but_not_the_customer(env):
 
 def test_other_processes_play_the_same():
     code = (
-        "from small_shop import SmallShop; from skillc_gym.envs.webshop.env import WebShopEnv\n"
-        "env = WebShopEnv(data=SmallShop()); seen = [env.reset(seed=5)]\n"
-        "for action in ['search[red rug]', 'click[b000000001]', 'click[red]', 'click[buy now]']:\n"
-        "    seen.append(env.step(action))\n"
-        "seen += [env.reset() for _ in range(20)]\n"
-        "print(repr(seen))"
+        "from small_shop import SmallShop, play; from skillc_gym.envs.webshop.env import WebShopEnv\n"
+        "env = WebShopEnv(data=SmallShop())\n"
+        "print(play(env, 'search[red rug]', 'click[b000000001]', seed=5), env.step('click[red]'))\n"
+        "print(env.step('click[buy now]'), [env.reset() for _ in range(20)])"
     )
-    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}"]
-    seen = set()
-    for seed in ("1", "2"):
-        env = {**os.environ, "PYTHONHASHSEED": seed}
-        seen.add(subprocess.run(program, env=env, capture_output=True, text=True, check=True).stdout)
-    assert len(seen) == 1
+    assert len({subprocess.check_output(**process(code, PYTHONHASHSEED=seed)) for seed in "12"}) == 1
+
+
+# The rule-based customer --------------------------------------------------------------------------------------------
+
+
+def shop_for(env, task_id, **options):
+    """Plays an episode; returns whether something was bought, the last info and the thoughts."""
+    observation, info = env.reset(options={"task_id": task_id})
+    shopper, thoughts, bought = Shopper(info["goal"], **options), [], False
+    while not bought and len(thoughts) < options.get("steps", 15):
+        observation, _, bought, _, info = env.step(shopper.act(observation, info["available_actions"]))
+        assert info["action_valid"]
+        thoughts.append(shopper.thought)
+    return bought, info, thoughts
+
+
+def test_instructions_are_read():
+    instruction = parse_instruction(
+        "Find me non slip women's oxfords with high heel with color: x, and y, and size: 9"
+        ", and price lower than 70.00 dollars"
+    )
+    assert instruction.options == ("x, and y", "9")
+    assert instruction.price == 70.0
+    assert instruction.features == ("non", "slip", "women's", "oxfords", "high", "heel")
+    # A person's sentence names no options.
+    instruction = parse_instruction("i'm looking for a red rug: the soft kind")
+    assert (instruction.options, instruction.price) == ((), None)
+    assert instruction.words == ("red", "rug", "soft")
+
+
+@given(st.text())
+def test_any_instruction_can_be_read(text):
+    shopper = Shopper(text)
+    assert shopper.act("", ["search[<query>]"]).startswith("search[")
+
+
+def test_pages_are_read_as_they_are_written(env, shop):
+    observation, *_, info = play(env, "search[rug]")
+    listed = read_results(observation, info["available_actions"])
+    assert [entry.asin for entry in listed] == [f"b00000000{place}" for place in range(10)]
+    assert (listed[0].title, listed[0].price) == ("Alderon Soft Rug for Home", 12.5)
+    observation, *_, info = env.step("click[b000000001]")
+    item = read_item(observation, info["available_actions"])
+    assert item.groups == tuple(shop.product(1).options.items())
+    assert (item.title, item.price) == ("Brivane Soft Rug for Home", 15.5)
+    assert choose(parse_instruction("Find me rugs with color: red, and size: small"), item) == (["red", "small"], 2.0)
+
+
+@pytest.mark.parametrize(("goals", "steps"), [("synthetic", 15), ("human", 15), ("synthetic", 8)])
+def test_the_shopper_buys_in_time_with_legal_actions(shop, goals, steps):
+    env = WebShopEnv(data=shop, goals=goals)
+    assert all(shop_for(env, task_id, steps=steps)[0] for task_id in env.task_ids[::6])
+
+
+def test_a_careless_customer_buys_without_choosing(env):
+    for task_id in env.task_ids:
+        bought, info, thoughts = shop_for(env, task_id, skip_options=True)
+        assert (bought, info["selected_options"]) == (True, [])
+        assert (thoughts[0], thoughts[-1]) == ("search", "buy")
+        assert not any(thought.startswith("choose") for thought in thoughts)

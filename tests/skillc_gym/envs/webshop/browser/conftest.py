@@ -1,7 +1,7 @@
 """One Chromium for all tests of the session, a tab each; tests that need it are skipped where there is none."""
 
 import pytest
-from hostile_shop import SHOP
+from small_shop import SHOP
 
 from skillc_gym.errors import SkillCError
 

@@ -1,14 +1,14 @@
-"""The environment in a browser: modes, copies, and what happens when something dies."""
+"""The environment in a browser: modes, copies, what happens when something dies; and a browser asked directly."""
 
 import asyncio
 import contextlib
 import copy
+import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
-import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -16,19 +16,17 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hostile_shop import SHOP
-from small_shop import RUG, SmallShop, play
+from small_shop import RUG, SHOP, SmallShop, play, process
 
 from skillc_gym.envs.webshop.browser import tabs
-from skillc_gym.envs.webshop.browser.chromium import Browser
+from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
+from skillc_gym.envs.webshop.browser.launch import BROWSERS, SHELLS, BrowserSettings
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.app import Site
-from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
+from skillc_gym.envs.webshop.site.server import ThreadedSite, address_of_socket, bound_socket, open_site
 from skillc_gym.errors import ConfigError, EngineError, MissingDataError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
 from skillc_gym.vector import PairedVectorEnv
-
-ROOT = Path(__file__).resolve().parents[5]
 
 
 def members(group):
@@ -38,12 +36,6 @@ def members(group):
         with contextlib.suppress(OSError):
             found[int(place.name)] = (place / "stat").read_text().rpartition(")")[2].split()
     return [number for number, fields in found.items() if int(fields[2]) == group and fields[0] != "Z"]
-
-
-def send(process, number):
-    """A signal to a process that may have ended by itself: its parent was killed a moment before."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, number)
 
 
 def gone(group, seconds=10):
@@ -76,10 +68,9 @@ def browser_of(env):
 
 def test_a_tab_whose_document_has_no_root_yet_is_led_to_the_page(make_env):
     env = make_env(transport="swap")
-    first, _ = env.reset(seed=0)
+    first = env.reset(seed=0)
     env.unwrapped._tab.ask("document.documentElement.remove(); return ''")
-    again, _ = env.reset(seed=0)
-    assert again == first
+    assert env.reset(seed=0) == first
     assert env.reset(options={"session": 3}) == env.reset(options={"task_id": "synthetic/3"})
 
 
@@ -125,7 +116,7 @@ def test_moments_are_those_of_the_text_environment(make_env, transport):
 
 def test_the_goal_is_escaped_as_in_the_text_environment(make_env):
     shop = {"data": SmallShop(makers=(), extra=[{"instruction": "Find me [SEP] things"}]), "escape_markup": True}
-    assert make_env(**shop).reset(seed=0)[1]["goal"] == WebShopEnv(**shop).reset(seed=0)[1]["goal"]
+    assert make_env(**shop).reset(seed=0) == WebShopEnv(**shop).reset(seed=0)
 
 
 def test_the_page_is_read_anew_after_a_search_that_is_refused(make_env):
@@ -137,18 +128,24 @@ def test_the_page_is_read_anew_after_a_search_that_is_refused(make_env):
     assert env.parsed_page.state == shown
 
 
-KILLED = [("served", "browser"), ("served", "driver"), ("served", "everything"), ("swap", "everything")]
+KILLED = [
+    *(("served", victim, signal.SIGKILL) for victim in ("browser", "driver", "everything")),
+    ("swap", "everything", signal.SIGKILL),
+    pytest.param("served", "browser", signal.SIGSTOP, marks=pytest.mark.slow),
+]
 
 
-@pytest.mark.parametrize(("transport", "victim"), KILLED)
-def test_an_episode_outlives_its_browser(make_env, transport, victim):
-    env, native = make_env(transport=transport, browsers=None), WebShopEnv(data=SHOP)
+@pytest.mark.parametrize(("transport", "victim", "number"), KILLED)
+def test_an_episode_outlives_its_browser(make_env, transport, victim, number):
+    seconds = 4 if number == signal.SIGSTOP else 30
+    env, native = make_env(transport=transport, browsers=None, timeout=seconds), WebShopEnv(data=SHOP)
     play(env, *RUG)
     play(native, *RUG)
     group = browser_of(env).process_group
-    children = [process for process in members(group) if process != group]
-    for process in {"browser": children, "driver": [group], "everything": members(group)}[victim]:
-        send(process, signal.SIGKILL)
+    children = [one for one in members(group) if one != group]
+    for one in {"browser": children, "driver": [group], "everything": members(group)}[victim]:
+        with contextlib.suppress(ProcessLookupError):  # its parent was killed a moment before
+            os.kill(one, number)
     for action in ("click[description]", "click[< prev]", "click[buy now]"):
         assert env.step(action) == native.step(action)
     assert browser_of(env).process_group != group
@@ -160,20 +157,6 @@ def test_an_episode_outlives_its_browser(make_env, transport, victim):
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step("click[features]")
     assert play(env, *RUG) == play(native, *RUG)
-
-
-@pytest.mark.slow
-def test_a_browser_that_hangs_is_replaced(make_env):
-    env, native = make_env(browsers=None, timeout=4), WebShopEnv(data=SHOP)
-    play(env, *RUG)
-    play(native, *RUG)
-    group = browser_of(env).process_group
-    for process in members(group):
-        if process != group:
-            send(process, signal.SIGSTOP)
-    assert env.step("click[features]") == native.step("click[features]")
-    assert browser_of(env).process_group != group
-    assert gone(group)
 
 
 def test_a_site_elsewhere_may_end_and_come_back(make_env):
@@ -253,10 +236,9 @@ def test_groups_share_browsers(chromium):
 
 
 PARENT = """
-    import os, signal, sys, time
-    sys.path[:0] = {path!r}
+    import os, signal, time
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have switched it off for its children
-    from hostile_shop import SHOP
+    from small_shop import SHOP
     from skillc_gym.envs.webshop.browser.env import WebShopBrowserEnv
     env = WebShopBrowserEnv(data=SHOP, transport="swap")
     env.reset(seed=0)
@@ -268,29 +250,91 @@ PARENT = """
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT"])
 def test_nothing_is_left_of_a_killed_parent(chromium, name):
-    here = Path(__file__).parent
-    program = [sys.executable, "-c", textwrap.dedent(PARENT.format(path=[str(here), str(here.parent)], signal=name))]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(program, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    done = subprocess.run(**process(PARENT.format(signal=name)), capture_output=True, timeout=120, check=False)
     assert done.returncode != 0
     assert gone(int(done.stdout))
 
 
-WRONG = {
-    "'pigeon'": (UnknownNameError, {"transport": "pigeon"}),
-    "'url'": (UnknownNameError, {"observation_mode": "url"}),
-    "'ansi'": (UnknownNameError, {"render_mode": "ansi"}),
-    "'dev'": (UnknownNameError, {"split": "dev"}),
-    "viewport": (ConfigError, {"viewport": (1, 1)}),
-    "viewport=": (ConfigError, {"viewport": "wide"}),
-    "browsers=": (ConfigError, {"browsers": 0}),
-    "url=": (ConfigError, {"url": "nowhere"}),
-    "apt-get install chromium": (MissingDataError, {"browser": "/no/chromium"}),
-}
-
-
-@pytest.mark.parametrize("said", WRONG)
-def test_wrong_arguments_are_named(chromium, said):
-    error, options = WRONG[said]
+@pytest.mark.parametrize(
+    ("error", "said", "options"),
+    [
+        (UnknownNameError, "'pigeon'", {"transport": "pigeon"}),
+        (UnknownNameError, "'url'", {"observation_mode": "url"}),
+        (UnknownNameError, "'ansi'", {"render_mode": "ansi"}),
+        *((ConfigError, "viewport=", {"viewport": size}) for size in ((99, 100), (100, 10_001), "wide")),
+        (ConfigError, "browsers=", {"browsers": 0}),
+        (ConfigError, "url=", {"url": "nowhere"}),
+        (MissingDataError, "apt-get install chromium", {"browser": "/no/chromium"}),
+    ],
+)
+def test_wrong_arguments_are_named(chromium, error, said, options):
     with pytest.raises(error, match=said):
         type(chromium)(data=SHOP, **options)
+
+
+# A browser asked directly: scripts, promises, addresses ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[SHELLS, BROWSERS], ids=["shell", "browser"])
+def browser(chromium, request):
+    """Both kinds of browser, where both are there."""
+    named = next(filter(shutil.which, request.param), None)
+    if named is None:
+        pytest.skip(f"none of {', '.join(request.param)} is installed")
+    browser = Browser(BrowserSettings(browser=named, pictures=False, timeout=20))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def tab(browser):
+    handle = browser.tab()
+    assert browser.go(handle, "about:blank") == ""
+    yield handle
+    browser.close_tab(handle)
+
+
+@pytest.mark.parametrize("value", ["\u2028 </script> \ud800 😀 \x00", {"a": [1, None, True]}, [], "`${1}`'\"\\"])
+def test_values_go_there_and_come_back(browser, tab, value):
+    found = browser.script(tab, "return [arguments.length, JSON.stringify(arguments[0]), arguments[0]]", value)
+    assert (found[0], json.loads(found[1]), found[2]) == (1, value, value)
+
+
+def test_promises_are_waited_for_and_failing_scripts_are_errors(browser, tab):
+    assert browser.script(tab, "return new Promise((kept) => setTimeout(() => kept(7), 20))") == 7
+    assert browser.script(tab, "") is None
+    for script in ("return nothing.at.all", "return Promise.reject(new Error('nothing'))"):
+        with pytest.raises(EngineError, match="nothing"):
+            browser.script(tab, script)
+
+
+def test_a_page_that_is_left_takes_its_promises_with_it(browser, tab):
+    leave = "setTimeout(() => { location.href = 'about:blank?next' }, 50)"
+    with pytest.raises(PageMovedError):
+        browser.script(tab, f"{leave}; return new Promise(() => 0)")
+
+
+def test_no_address_is_dropped_however_fast_they_come(browser, tab):
+    assert browser.script(tab, "for (let i = 0; i < 400; i++) location.hash = i; return location.hash") == "#399"
+
+
+def test_nothing_is_drawn_where_nobody_looks(browser, tab):
+    if browser.driver.capabilities["browserName"] != "chrome-headless-shell":
+        pytest.skip("needs Chromium's headless shell")
+    drawn = "new Promise((drawn) => requestAnimationFrame(() => drawn('drawn')))"
+    waited = "new Promise((kept) => setTimeout(() => kept('not drawn'), 200))"
+    assert browser.script(tab, f"return Promise.race([{drawn}, {waited}])") == "not drawn"
+
+
+def test_the_last_tab_may_be_closed(browser):
+    for _ in range(2):
+        handle = browser.tab()
+        assert browser.script(handle, "return 1 + 1") == 2
+        browser.close_tab(handle)
+
+
+def test_nobody_answers_where_there_is_no_site(browser, tab):
+    with bound_socket("127.0.0.1", 0) as listener:
+        address = address_of_socket(listener)
+    assert "ERR_CONNECTION_REFUSED" in browser.go(tab, address)
+    assert "ERR_NAME_NOT_RESOLVED" in browser.go(tab, "http://elsewhere.example/")

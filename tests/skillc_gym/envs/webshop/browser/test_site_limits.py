@@ -5,32 +5,26 @@ import logging
 import re
 import socket
 import subprocess
-import sys
-import textwrap
 import time
-from pathlib import Path
 
 import pytest
-from hostile_shop import SHOP
-from visitor import Visitor
+from page_reader import Visitor
+from small_shop import SHOP, process
 
 from skillc_gym.envs.webshop.site import limits
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.errors import ConfigError
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[4]
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
 FORM = b"POST /episodes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\ntask"
-SERVER = f"""
-    import resource, sys
-    sys.path[:0] = [{str(ROOT)!r}, {str(HERE)!r}, {str(HERE.parent)!r}]
+SERVER = """
+    import resource
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-    from hostile_shop import SHOP
+    from small_shop import SHOP
     from skillc_gym.envs.webshop.site import address_of_socket, bound_socket, open_site, serve
     listener = bound_socket("127.0.0.1", 0)
     print(address_of_socket(listener), flush=True)
-    serve(open_site({{"data": SHOP}}), listener)
+    serve(open_site({"data": SHOP}), listener)
 """
 
 
@@ -44,21 +38,20 @@ def opened(host, *sent):
 
 @pytest.mark.parametrize("unfinished", [HEAD, FORM], ids=["heads", "forms"])
 def test_unfinished_requests_lock_nobody_out_and_fill_no_log(tmp_path, unfinished):
-    with (tmp_path / "log").open("wb") as log:
-        program = [sys.executable, "-c", textwrap.dedent(SERVER)]
-        with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=log, text=True) as server:
-            try:
-                visitor = Visitor(server.stdout.readline().strip())
-                assert visitor.get("/") == 200
-                idle = [opened(visitor.host, unfinished) for _ in range(300)]
-                time.sleep(1)  # until the site has taken as many as it ever will
-                start = time.monotonic()
-                assert [visitor.get("/") for _ in range(3)] == [200] * 3
-                assert time.monotonic() - start < limits.SECONDS / 2  # not because the others were cut off meanwhile
-                for connection in idle:
-                    connection.close()
-            finally:
-                server.kill()
+    starting = process(SERVER)
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(**starting, stdout=-1, stderr=log) as server:
+        try:
+            visitor = Visitor(server.stdout.readline().strip())
+            assert visitor.get("/") == 200
+            idle = [opened(visitor.host, unfinished) for _ in range(300)]
+            time.sleep(1)  # until the site has taken as many as it ever will
+            start = time.monotonic()
+            assert [visitor.get("/") for _ in range(3)] == [200] * 3
+            assert time.monotonic() - start < limits.SECONDS / 2  # not because the others were cut off meanwhile
+            for connection in idle:
+                connection.close()
+        finally:
+            server.kill()
     assert (tmp_path / "log").stat().st_size < 20_000
 
 
@@ -116,21 +109,17 @@ def test_a_site_for_others_asks_for_its_token():
     assert re.fullmatch(r"[\w-]{22}", site.token)
     with ThreadedSite(site) as running:
         visitor = Visitor(running.url)
-        json = {"content-type": "application/json"}
         for path in ("/", "/about.json", "/replays", "/?token=wrong", "/?token=", "/nothing", "/fixed_3", "/picture_3"):
             assert visitor.ask("GET", path) == 401
-        assert visitor.ask("POST", "/episodes", b"{}", **json) == 401
-        assert visitor.ask("POST", "/episodes", b"{}", authorization=f"Bearer {site.token}", **json) == 200
+        for token, status in (("", 401), (site.token, 200)):
+            said = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+            assert visitor.ask("POST", "/episodes", b"{}", **said) == status
         assert visitor.ask("GET", f"//evil.example?token={site.token}") == 303
         assert visitor.headers["location"] == "/evil.example"
         assert visitor.ask("GET", f"/?token={site.token}") == 303
         assert (visitor.headers["location"], "HttpOnly" in visitor.headers["set-cookie"]) == ("/", True)
         assert visitor.ask("GET", "/", cookie="a=b; " + visitor.headers["set-cookie"].partition(";")[0]) == 200
-        visitor.ask("GET", f"/e/{site.tickets.issue(0)}/home")  # whoever has a ticket was let in
-        assert visitor.status == 200
-
-
-def test_which_sites_have_a_token():
+        assert visitor.ask("GET", f"/e/{site.tickets.issue(0)}/home") == 200  # whoever has a ticket was let in
     asked = [{}, {"token": "a-long-one"}, {"host": "::", "token": "none"}]
     assert [open_site({"data": SHOP}, **options).token for options in asked] == [None, "a-long-one", None]
     with pytest.raises(ConfigError, match="at least 8"):
