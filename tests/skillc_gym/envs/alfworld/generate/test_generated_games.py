@@ -127,4 +127,4 @@ def test_upstream_plays_them_alike(kind: str, size: str, upstream):
     found = compare(task_id, raw, upstream, oracle="cached")
     assert (found.task_id, found.differences) == (task_id, [])
     assert found.wins > 0
-    assert found.answers > 90
+    assert found.answers >= 90
