@@ -95,7 +95,7 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
 CONTROLS = {
-    ("real_games_confirmation", "real-hard"): "real_games_controls",
+    ("main_games", "real-hard"): "real_games_controls",
     ("confirmation", "hard"): "controls",
     ("confirmation", "easy"): "controls_easy",
     ("shop_more_seeds", "hard"): "shop_controls",
@@ -133,12 +133,23 @@ def test_the_table_of_results_is_the_records():
 
 
 def test_the_findings_are_the_records():
-    tuned = regime_of("main_houses", "")
-    untuned, easy = (regime_of("confirmation", start) for start in ("", "easier"))
-    shop = regime_of("shop_controls", "")
-    pairs = [(percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (tuned, easy)]
-    pairs.append((percent(shop.row("context_distillation")), percent(shop.row(RECOMMENDED))))
-    found = re.findall(r"(\d+) %(?: in the houses, GRPO at| and|, relabelling at) (\d+) %", README)
-    assert [tuple(map(int, pair)) for pair in found] == pairs
-    before = re.search(r"untuned.*GRPO\nended at (\d+) % and relabelling at (\d+)", README).groups()
-    assert [*map(int, before)] == [percent(untuned.rows[0]), percent(untuned.row(RECOMMENDED))]
+    houses, games, untuned, shop = (
+        regime_of(name, "") for name in ("main_houses", "main_games", "real_games_confirmation", "shop_controls")
+    )
+    easy, long = regime_of("confirmation", "easier"), regime_of("long_houses", "")
+    ends = {
+        regime.name: (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy)
+    }
+    leads = [round(100 * regime.row(RECOMMENDED).against.difference.mean) for regime in (untuned, games)]
+    imitation, guarded = percent(shop.row("context_distillation")), "guarded_imitation"
+    for said, figures in {
+        r"(\d+) % in the houses, GRPO at (\d+) %": ends[houses.name],
+        r"on ALFWorld's games at (\d+) and (\d+)": ends[games.name],
+        r"GRPO end at (\d+) % and (\d+) %": ends[easy.name],
+        r"at (\d+) % on the games": (percent(games.row(guarded)),),
+        r"in the shop it ends at (\d+) %, relabelling at (\d+)": (imitation, percent(shop.row(RECOMMENDED))),
+        r"ended (\d+) points behind on the games, now (\d+)": tuple(leads),
+        r"reaches (\d+) % in the houses": (percent(long.row("grpo")),),
+        r"\(docs/methods.md\) at (\d+)": (percent(long.row(guarded)),),
+    }.items():
+        assert [*map(int, re.search(said, README).groups())] == [*figures], said
