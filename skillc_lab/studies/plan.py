@@ -13,7 +13,7 @@ from typing import Any
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
-from trainers.recipes import get_recipe, recipe_in
+from trainers.recipes import get_recipe, recipe_in, recipe_names
 
 UNTRAINED = "untrained"
 """Stands in the place of a method for a starting point as it is."""
@@ -33,8 +33,14 @@ def typed(text: str) -> Any:
 
 
 def read_method(label: str) -> tuple[str, dict[str, Any]]:
-    """Reads ``skillc`` or ``skillc:omega=0.2,lam=0``: a recipe that exists, and changed options, values as JSON."""
+    """Reads ``skillc`` or ``skillc:omega=0.2,correction_weight=0``: a recipe that exists, and changed options, values as JSON.
+
+    A recipe of one's own has a colon in its name: ``my_method:RECIPE:clip=0.1``.
+    """
     name, _, changes = label.partition(":")
+    own, _, rest = changes.partition(":")
+    if own and "=" not in own and name not in recipe_names():
+        name, changes = f"{name}:{own}", rest
     options: dict[str, Any] = {}
     for change in filter(None, changes.split(",")):
         option, equals, value = change.partition("=")

@@ -13,6 +13,7 @@ import pytest
 from skill_library import load_library
 from skillc_gym.envs import registry
 from skillc_lab.cli.main import main as skillc
+from skillc_lab.studies import read_method
 from tests.trainers.toy_world import spec, write_library
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -66,6 +67,8 @@ def test_the_method_leaves_one_out_and_trains(folder: Path, toy_folder: Path) ->
     run(toy_config(toy_folder, method="my_method:RECIPE", run=str(folder / "run"), steps=1, validate_every=1))
     assert (folder / "run" / "policy" / "model.safetensors").exists()
     assert json.loads((folder / "run" / "config.json").read_text())["method"] == "my_method:RECIPE"
+    assert read_method("my_method:RECIPE") == ("my_method:RECIPE", {})
+    assert read_method("my_method:RECIPE:clip=0.1") == ("my_method:RECIPE", {"clip": 0.1})
 
 
 @pytest.fixture
