@@ -33,7 +33,7 @@ def typed(text: str) -> Any:
 
 
 def read_method(label: str) -> tuple[str, dict[str, Any]]:
-    """Reads ``skillc`` or ``skillc:omega=0.2,correction_weight=0``: a recipe that exists, and changed options, values as JSON.
+    """Reads ``skillc`` or ``skillc:omega=0.2,rho=0``: a recipe that exists, and changed options, values as JSON.
 
     A recipe of one's own has a colon in its name: ``my_method:RECIPE:clip=0.1``.
     """

@@ -21,6 +21,7 @@ import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
+from tests.trainers.evaluation.test_reports import Player
 from tests.trainers.test_train import Dies
 from tests.trainers.toy_extras import Kept
 from tests.trainers.toys import GRADED, TOY_ID, next_batches, start_learner, timeless
@@ -195,6 +196,24 @@ def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -
         assert each.skill_text in each.messages[0]["content"]
     assert all(not each.skill_text for each in played if not each.condition)
     assert resumed(config) == records
+
+
+def test_a_validation_moves_the_curriculum_and_says_so(toy: Make) -> None:
+    learner = start_learner(toy(method="skillc", group_size=4, steps=9), trains=False)
+    helped, useless = ["echo/0", "echo/1"], ["other/0", "other/1"]
+    learner.setup = replace(learner.setup, split=replace(learner.setup.split, panel=[*helped, *useless]))
+    learner.shared = Player([*helped, "other/0"], useless)  # type: ignore[assignment]
+    learner.validate()
+    assert {kind: learner.method.n_plus(kind, 4) for kind in ("echo", "other")} == {"echo": 3, "other": 1}
+    learner.update = 4  # the budget holds one skill by now
+    learner.validate()
+    assert learner.method.n_plus("other", 4) == 0
+    lines = learner.setup.folder.metrics_path.read_text().splitlines()
+    first, second = (json.loads(line) for line in lines[-2:])
+    assert first["gap_smoothed"] == pytest.approx({"echo": 0.3, "other": -0.15})
+    assert first["gate"]["echo"] > 0.5 > first["gate"]["other"]
+    assert (first["active"], first["retired"]) == (["echo", "other"], [])
+    assert (second["active"], [each["type"] for each in second["retired"]]) == (["echo"], ["other"])
 
 
 def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: TrainConfig) -> None:
