@@ -15,7 +15,17 @@ from trainers.losses.base import Loss
 from trainers.losses.distillation import ForwardDistillation, Relabelling
 from trainers.losses.policy_gradient import ClippedPolicyGradient, EntropyBonus
 from trainers.memory import D2SkillMemory, DistractedLibrary, FixedLibrary, GuidedLibrary, Memory, RetroAgentMemory
-from trainers.recipes.parts.allocation import Allocation, Always, ByDifficulty, ByNeed, BySignal, ByValue, Never
+from trainers.recipes.parts.allocation import (
+    Allocation,
+    Always,
+    ByDifficulty,
+    ByNeed,
+    BySignal,
+    ByValue,
+    Half,
+    Never,
+    Paired,
+)
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
@@ -72,6 +82,8 @@ class Recipe:
             return f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
         if self.allocation.follows_curriculum and not self.curriculum.steers:
             return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
+        if self.curriculum.steers and isinstance(self.allocation, Never | Always):
+            return f"{allocation} asks no curriculum, and this one's schedule would move nothing; take another method"
         if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
             return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
         return self._unfit_advantage() or self._idle_part(allocation) or self._unfit_memory(allocation)
@@ -197,12 +209,24 @@ Addition = Callable[[Recipe], Recipe]
 
 
 def _baseline(recipe: Recipe) -> Recipe:
-    if type(recipe.advantage) not in (Grpo, Csca):
+    if recipe.advantage not in (Grpo(), Csca()):
         raise _taken("baseline", recipe, f"advantage={recipe.advantage.name!r}", "grpo, half_skill_grpo or skillc")
     if isinstance(recipe.memory, D2SkillMemory | RetroAgentMemory):
         # What they add to the returns leaves the success scale, on which the baseline is raised.
         raise _taken("baseline", recipe, f"the returns of memory={recipe.memory.name!r}", "half_skill_grpo or skillc")
     return replace(recipe, advantage=RaisedBaseline())
+
+
+def _allocated(addition: str, allocation: Callable[[], Allocation]) -> Addition:
+    def added(recipe: Recipe) -> Recipe:
+        part = f"allocation={recipe.allocation.name!r}"
+        if "rho" in recipe.options and recipe.options["rho"] is not None:
+            part += f" with rho={recipe.options['rho']}"
+        elif isinstance(recipe.allocation, Never | Half | Always | Paired):
+            return replace(recipe, allocation=allocation())
+        raise _taken(addition, recipe, part, "grpo, half_skill_grpo or skillc")
+
+    return added
 
 
 def _distraction(recipe: Recipe) -> Recipe:
@@ -230,9 +254,9 @@ ADDITIONS: Mapping[str, Addition] = {
     "distraction": _distraction,
     "entropy": lambda recipe: replace(recipe, losses=(*recipe.losses, EntropyBonus())),
     "baseline": _baseline,
-    "allocation": lambda recipe: replace(recipe, allocation=BySignal()),
-    "value": lambda recipe: replace(recipe, allocation=ByValue()),
-    "need": lambda recipe: replace(recipe, allocation=ByNeed()),
+    "allocation": _allocated("allocation", BySignal),
+    "value": _allocated("value", ByValue),
+    "need": _allocated("need", ByNeed),
 }
 """By the names that follow a plus sign."""
 

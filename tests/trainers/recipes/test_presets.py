@@ -157,7 +157,11 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
         ("d2skill+baseline", {}, "take the place of the returns"),
         ("d2skill+forward_distillation", {}, "would teach what the library says"),
         # What reads which skills were chosen wants the memory that chooses.
-        *((f"skill05+{name}", {}, "take allocation='difficulty'") for name in ("need", "value", "allocation")),
+        *((f"{name}+need", {}, "take the place") for name in ("skill05", "no_pairing", "fixed_rho", "skill0")),
+        *((f"contrastive_relabelling+{name}", {}, "take the place") for name in ("baseline", "value", "allocation")),
+        ("mixed_norm+baseline", {}, "take the place"),
+        *((name, {"allocation": "always"}, "asks no curriculum") for name in ("static_withdrawal", "skillc")),
+        ("skillc", {"allocation": "never"}, "asks no curriculum"),
         ("skill_grpo", {"advantage": "utilisation"}, "take method=skill05"),
         *((name, {"allocation": "difficulty"}, "take method=skill05") for name in ("skill_grpo", "skillrl")),
         # Distraction takes no memory's place, and a text that does not fit never counts as the skill.
@@ -165,7 +169,7 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
         ("grpo+distraction", {}, "would never be shown"),
         *((f"{name}+distraction", {}, DISTRACTED) for name in ("half_skill_grpo", "contrastive_relabelling")),
         *((f"{name}+distraction", {}, DISTRACTED) for name in ("skillc", "no_pairing", "grpo+need")),
-        ("skill_grpo+distraction+baseline", {}, DISTRACTED),
+        ("skill_grpo+distraction+baseline", {}, "take the place"),
         ("skill_grpo+baseline+distraction", {}, DISTRACTED),
         *(
             ("skill_grpo+distraction", {option: value}, DISTRACTED)
