@@ -69,9 +69,14 @@ def nodes() -> Iterator[tuple[str, ast.AST]]:
     return ((name, node) for name, tree in modules().items() for node in ast.walk(tree))
 
 
+LOADERS = ("import_module", "load_reference", "load_object")
+
+
 def named(tree: ast.Module) -> Iterator[str]:
-    """What a module imports, wherever in it; ``from room import module`` is an import of both."""
+    """What a module imports, wherever in it, or loads by a name; ``from room import module`` is an import of both."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in LOADERS:
+            yield from (str(part.value).partition(":")[0] for part in node.args if isinstance(part, ast.Constant))
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -103,7 +108,8 @@ def test_the_packages_are_all_there_are():
     ("room", "hidden"),
     [(package, [*PACKAGES[row + 1 :], "tests"]) for row, package in enumerate(PACKAGES)]
     + [(f"skillc_gym.{room}", [f"skillc_gym.{other}" for other in APART if other != room]) for room in APART]
-    + [(room, [f"trainers.{name}" for name in ALGORITHM]) for room in RECORDS_ONLY],
+    + [(room, [f"trainers.{name}" for name in ALGORITHM]) for room in RECORDS_ONLY]
+    + [("trainers", [f"skillc_gym.{room}" for room in APART])],
 )
 def test_nobody_imports_what_it_should_not_know(room: str, hidden: list[str]):
     own = {name: tree for name, tree in modules().items() if inside(name, room)}
@@ -117,6 +123,7 @@ def test_every_module_has_a_room_and_imports_from_it_or_those_below(package: str
     assert [name for name in own if height(name, package) == 99] == []
     pairs = {(name, other) for name in own for other in imports()[name] if other.startswith(f"{package}.")}
     assert {(name, other) for name, other in pairs if height(other, package) > height(name, package)} == set()
+    assert {name for name in own if package in imports()[name]} == set()  # its own facade stands above all rooms
 
 
 def test_no_imports_run_in_a_circle():
@@ -138,7 +145,8 @@ def is_public(module: str) -> bool:
 
 
 def private_imports(tree: ast.Module) -> Iterator[str]:
-    """What a module imports of the packages below beside public names of rooms."""
+    """What a module imports of the packages below beside public names of rooms, or reads of what it imported."""
+    rooms = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if inside(a.name, *PACKAGES[:3]) and not is_public(a.name))
@@ -147,9 +155,12 @@ def private_imports(tree: ast.Module) -> Iterator[str]:
                 yield node.module
                 continue
             for name in (alias.name for alias in node.names):
+                rooms.add(name)
                 whole = f"{node.module}.{name}"
                 if name not in public_names(node.module) or (whole in modules() and not is_public(whole)):
                     yield f"{node.module}:{name}"
+    read = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr))
+    yield from (node.attr for node in read if isinstance(node.value, ast.Name) and node.value.id in rooms)
 
 
 def test_the_laboratory_and_benchmarks_import_public_names_only():
@@ -161,12 +172,15 @@ def test_hidden_and_private_imports_are_found():
     def found(text: str) -> list[str]:
         return list(private_imports(ast.parse(text)))
 
-    hidden = ast.parse("def f():\n    from x import y\nif TYPE_CHECKING:\n    import z")
-    assert set(named(hidden)) == {"x", "x.y", "z"}
+    hidden = ast.parse(
+        "def f():\n    from x import y\nif TYPE_CHECKING:\n    import z\nload_object('trainers.base.io:f')"
+    )
+    assert set(named(hidden)) == {"x", "x.y", "z", "trainers.base.io"}
     assert (height("trainers.base.io", "trainers"), height("skillc_gym.envs.coins.env", "skillc_gym")) == (0, 5)
     assert found("from trainers.config import TrainConfig\nfrom skillc_gym.errors import ConfigError") == []
     assert found("from trainers.config.train_config import TrainConfig") == ["trainers.config.train_config"]
     assert found("from trainers.config import _hidden") == ["trainers.config:_hidden"]
+    assert found("from trainers import config\nconfig._hidden") == ["_hidden"]
 
 
 def test_only_its_backend_imports_trl():
@@ -189,7 +203,9 @@ def test_concrete_environments_are_named_by_no_generic_room():
         for name, node in nodes()
         if isinstance(node, ast.Constant) and inside(name, *generic) and not inside(name, *concrete)
     }
-    assert {one for one in said if re.fullmatch(r"skillc_gym\.envs\.(alfworld|webshop)[\w.:]*", str(one[1]))} == set()
+    assert {
+        one for one in said if re.fullmatch(r"skillc_gym\.envs\.(alfworld|webshop|coins)[\w.:]*", str(one[1]))
+    } == set()
 
 
 def test_no_two_test_modules_share_a_name():

@@ -40,6 +40,10 @@ ENTRY_POINTS = "skillc_gym.environments"
 """Group of entry points under which packages name their `EnvSpec`."""
 
 
+CHAT_READERS: Mapping[str, str] = {"verl-agent": "skillc_gym.adapters.verl_agent.prompts:read_chat"}
+"""What reads the wording of prompts from a folder, ``NAME:FOLDER``, as ``module:function`` by name."""
+
+
 @dataclass(frozen=True)
 class EnvSpec:
     """An environment, as everybody else knows it."""
@@ -71,9 +75,9 @@ class EnvSpec:
 
     def chat_format(self, name: str) -> ChatFormat:
         """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder."""
-        if name.startswith("verl-agent:"):
-            read = load_reference("skillc_gym.adapters.verl_agent.prompts:read_chat")
-            found: ChatFormat = read(name.partition(":")[2], self.name)
+        reader, _, folder = name.partition(":")
+        if folder and reader in CHAT_READERS:
+            found: ChatFormat = load_reference(CHAT_READERS[reader])(folder, self.name)
             return found
         return self.chat[name] if name in self.chat else ChatFormat.named(name)
 
