@@ -9,11 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import MissingDataError
-from trainers.retrieval import similarity
+from skillc_gym.errors import MissingDataError, UnknownNameError
+from trainers.retrieval import RetrievalRule, nearest, similarity
 from trainers.retrieval.bm25 import BM25, words
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join), max_size=5)
+
+
+LENGTH = RetrievalRule(
+    "length", lambda encoder: lambda query, texts: [float(len(text) == len(query)) for text in texts]
+)
+
+
+def test_a_rule_of_ones_own_is_named_by_its_module():
+    compare = similarity(rule="test_retrieval:LENGTH")
+    assert nearest(compare, "abc", ["a", "xyz", "ab"], 1) == [1]
+    with pytest.raises(UnknownNameError, match="bm25"):
+        similarity(rule="bm52")
 
 
 def slow_bm25(query, texts, k1, b):
