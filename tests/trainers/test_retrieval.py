@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import MissingDataError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from trainers.retrieval import RetrievalRule, nearest, similarity
 from trainers.retrieval.bm25 import BM25, words
 
@@ -26,6 +26,8 @@ def test_a_rule_of_ones_own_is_named_by_its_module():
     assert nearest(compare, "abc", ["a", "xyz", "ab"], 1) == [1]
     with pytest.raises(UnknownNameError, match="bm25"):
         similarity(rule="bm52")
+    with pytest.raises(ConfigError, match=r"must be a trainers\.retrieval\.RetrievalRule"):
+        similarity(rule="test_retrieval:slow_bm25")
 
 
 def slow_bm25(query, texts, k1, b):

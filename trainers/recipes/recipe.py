@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
@@ -195,14 +195,25 @@ class Recipe:
         options = self._current(changes)
         parts: dict[str, Any] = {}
         if "allocation" in options:
-            parts["allocation"] = ALLOCATIONS.get(options.pop("allocation"))()
+            parts["allocation"] = _part(ALLOCATIONS, options.pop("allocation"), Allocation)()
         if "advantage" in options:
             # A scheme of another kind, with the options that both have.
-            kind = SCHEMES.get(options.pop("advantage"))
+            kind = _part(SCHEMES, options.pop("advantage"), Scheme)
             shared = {spec.name for spec in fields(kind)} & set(option_names(self.advantage))
             parts["advantage"] = kind(**{option: getattr(self.advantage, option) for option in shared})
         recipe = replace(self, **parts)
         return override(recipe, options) if options else recipe
+
+
+def _part(parts: Registry, name: str, base: type) -> Any:
+    """Looks a part's class up; a ConfigError where it cannot be one."""
+    kind = parts.get(name)
+    if not (isinstance(kind, type) and issubclass(kind, base) and is_dataclass(kind) and hasattr(kind, "name")):
+        raise ConfigError(
+            f"The {parts.kind} {name!r} must be a dataclass on {base.__module__}.{base.__name__} with a `name` of its "
+            f"own; got {kind!r}"
+        )
+    return kind
 
 
 Addition = Callable[[Recipe], Recipe]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from skillc_gym.errors import ConfigError
 from trainers.base import Registry
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ class RetrievalRule:
 def similarity(embeddings: str | None = None, rule: str = "") -> Similarity:
     """How texts are compared: by a rule's name or ``module:RULE``, else by the encoder if one is named, else BM25."""
     found: Any = RETRIEVALS.get(rule or ("bm25" if embeddings is None else "embeddings"))
-    started: Similarity = found.start(embeddings)
-    return started
+    if not isinstance(found, RetrievalRule):
+        raise ConfigError(f"The retrieval rule {rule!r} must be a trainers.retrieval.RetrievalRule; got {found!r}")
+    return found.start(embeddings)
 
 
 def nearest(compare: Similarity, query: str, texts: Sequence[str], count: int) -> list[int]:

@@ -147,6 +147,10 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
     [
         *((name, {}, "leave") for name in ("skillc+need+allocation", "gigpo+baseline", "ppo+baseline")),
         ("skillc+relabelling+relabelling", {}, "named once"),
+        *(
+            ("grpo", {part: "trainers.recipes:get_recipe"}, "must be a dataclass on")
+            for part in ("allocation", "advantage")
+        ),
         ("ppo", {"advantage": "grpo"}, "does not give"),
         ("grpo", {"allocation": "paired"}, "asks a curriculum"),
         ("grpo", {"advantage": "ppo"}, "reads values, for which no loss has a head"),
