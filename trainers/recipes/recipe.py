@@ -189,7 +189,7 @@ class Recipe:
 
     def _current(self, options: Mapping[str, Any]) -> dict[str, Any]:
         known = option_names(self)
-        return current_names(options, {old: new for old, new in _RENAMED.items() if old not in known})
+        return current_names(options, {old: new for old, new in _RENAMED.items() if new in known and old not in known})
 
     def _changed(self, changes: Mapping[str, Any]) -> Recipe:
         options = self._current(changes)

@@ -147,6 +147,7 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
     [
         *((name, {}, "leave") for name in ("skillc+need+allocation", "gigpo+baseline", "ppo+baseline")),
         ("skillc+relabelling+relabelling", {}, "named once"),
+        ("opsd", {"beta": 0.5}, "Unknown option 'beta'"),
         *(
             ("grpo", {part: "trainers.recipes:get_recipe"}, "must be a dataclass on")
             for part in ("allocation", "advantage")
