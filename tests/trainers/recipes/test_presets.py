@@ -147,7 +147,6 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
     [
         *((name, {}, "leave") for name in ("skillc+need+allocation", "gigpo+baseline", "ppo+baseline")),
         ("skillc+relabelling+relabelling", {}, "named once"),
-        ("opsd", {"beta": 0.5}, "Unknown option 'beta'"),
         *(
             ("grpo", {part: "trainers.recipes:get_recipe"}, "must be a dataclass on")
             for part in ("allocation", "advantage")
@@ -250,6 +249,8 @@ def test_old_names_of_options_and_additions_are_understood() -> None:
         assert get_recipe("grpo+gate") == get_recipe("grpo+need")
     with pytest.warns(FutureWarning, match="beta is called kl_coef now"):
         assert get_recipe("grpo", beta=0.1).losses[0].kl_coef == 0.1
+    with pytest.raises(UnknownNameError, match="'beta'"):  # opsd has neither name
+        get_recipe("opsd", beta=0.1)
 
 
 @pytest.mark.parametrize("name", ["grpo+gate", "half_skill_grpo", "skillc"])
