@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillc_gym.errors import ConfigError
 from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
 from trainers.base import Registry, override
 
 __all__ = ["AGENTS", "ActingAgent", "Agent", "AgentTools", "get_agent"]
 
-AGENTS = Registry("agent", "skillc_lab.agents", "AGENT", "skillc_gym.agents")
+AGENTS = Registry(
+    *("agent", "skillc_lab.agents", "AGENT", "skillc_gym.agents", "a skillc_lab.agents.Agent"),
+    lambda found: isinstance(found, Agent),
+)
 """Built-in agents, entry points, and ``module:AGENT``."""
 
 
@@ -21,7 +23,5 @@ def get_agent(name: str, **options: Any) -> Agent:
         >>> get_agent("reflexion", trials=2).trials
         2
     """
-    agent = AGENTS.get(name)
-    if not isinstance(agent, Agent):
-        raise ConfigError(f"agent={name!r} names a {type(agent).__name__}, not a skillc_lab.agents.Agent")
+    agent: Agent = AGENTS.get(name)
     return override(agent, options) if options else agent

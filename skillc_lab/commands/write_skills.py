@@ -146,7 +146,11 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
 
 # Other forms ----------------------------------------------------------------------------------------------------------
 
-FORMATS = Registry("form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats")
+FORMATS = Registry(
+    *("form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats"),
+    "a skill_library.formats.SkillFormat",
+    lambda found: isinstance(found, SkillFormat),
+)
 """Forms by name; a package adds one by an entry point of the group, naming a `SkillFormat`."""
 
 _MOST_BYTES = 16_777_216

@@ -72,8 +72,9 @@ def test_a_loss_type_is_short_for_two_settings(loss_type: Any, meant: tuple[str,
 
 
 def test_old_names_are_understood_and_the_new_ones_said() -> None:
-    with pytest.warns(FutureWarning, match="preset is called method now"):
+    with pytest.warns(FutureWarning, match="preset is called method now") as said:
         config = TrainConfig(model="m", preset="grpo", preset_options={"eps": 0.1})
+    assert {each.filename for each in said} == {__file__}
     assert config == TrainConfig(model="m", method="grpo", method_options={"eps": 0.1})
     with pytest.warns(FutureWarning, match="minibatches is called num_minibatches now"):
         assert config.with_(minibatches=2).num_minibatches == 2

@@ -37,6 +37,11 @@ class Grpo(Scheme):
     same text. Only the first compares a rollout with the skill to one without; where no rollout sees a skill, all are
     the same."""
 
+    @property
+    def by_text(self) -> bool:
+        """Where each text is a group of its own."""
+        return self.group_by == "text"
+
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage; its parts bear the names of SkillC's, so that the records of both lie side by side."""
         values = grpo(batch.returns, self._groups(batch), eps=self.eps)
@@ -93,6 +98,7 @@ class RaisedBaseline(Scheme):
     """:func:`raised_baseline` as a scheme."""
 
     name: ClassVar[str] = "raised_baseline"
+    needs_reader: ClassVar[bool] = True
     raise_by: Fraction = 0.5
     """How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1]."""
     sigma_min: Positive = 0.1
@@ -188,6 +194,8 @@ class Utilisation(Scheme):
     """:func:`utilisation` as a scheme; guided rollouts have no advantage, they are distilled."""
 
     name: ClassVar[str] = "utilisation"
+    needs_memory: ClassVar[str] = "guided_library"
+    needs_allocation: ClassVar[str] = "difficulty"
     whole_trajectories: ClassVar[bool] = True
     utilisation_weight: NotNegative = 1.0
     """Weight of the part for using the skill (the paper's omega)."""

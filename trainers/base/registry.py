@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping
@@ -31,6 +32,10 @@ class Registry:
     """What a module calls its object."""
     group: str
     """Entry points of others."""
+    wanted: str
+    """What an object of others must be, for errors."""
+    fits: Callable[[Any], bool]
+    """Whether it is that."""
 
     def names(self) -> tuple[str, ...]:
         """All names, built-in ones first, each sorted."""
@@ -38,15 +43,13 @@ class Registry:
         return (*built_in, *sorted(entry.name for entry in entry_points(group=self.group)))
 
     def get(self, name: str) -> Any:
-        """Looks an object up; an UnknownNameError names the nearest."""
+        """Looks an object up; an UnknownNameError names the nearest, a ConfigError says what does not fit."""
         built_in = _built_in(self.package, self.attribute)
         if name in built_in:
             return built_in[name]
-        if ":" in name:
-            return load_object(name, self.kind)
-        for entry in entry_points(group=self.group):
-            if entry.name == name:
-                return entry.load()
+        declared = {entry.name: entry.value for entry in entry_points(group=self.group)}
+        if ":" in name or name in declared:
+            return load_object(declared.get(name, name), self.kind, self.wanted, self.fits)
         raise unknown_name(self.kind, name, self.names(), "One of your own is written module:NAME.")
 
 
@@ -61,18 +64,21 @@ def _built_in(package: str, attribute: str) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def load_object(path: str, kind: str) -> Any:
-    """Imports ``module:NAME``; a ConfigError says which ``kind`` of object there is none of."""
+def load_object(path: str, kind: str, wanted: str = "something to call", fits: Callable[[Any], bool] = callable) -> Any:
+    """Imports ``module:NAME``; a ConfigError says which ``kind`` of object there is none of, or what is ``wanted``."""
     module, _, name = path.partition(":")
     if not module or not name or module.startswith("."):
         raise ConfigError(f"The {kind} {path!r} is written module:NAME, with the module's full name.")
     try:
-        return getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"The {kind} {path!r} cannot be imported ({error}); it is written module:NAME, and the module must be "
             "installed or on PYTHONPATH."
         ) from error
+    if not fits(found):
+        raise ConfigError(f"The {kind} {path!r} must be {wanted}; got {found!r}.")
+    return found
 
 
 Class = TypeVar("Class", bound=type)
@@ -83,9 +89,16 @@ def current_names(values: Mapping[str, Any], renamed: Mapping[str, str], *, quie
     current = {name: value for name, value in values.items() if name not in renamed}
     for name in values.keys() - current.keys():
         if not quietly:
-            warnings.warn(f"{name} is called {renamed[name]} now", FutureWarning, stacklevel=3)
+            warnings.warn(f"{name} is called {renamed[name]} now", FutureWarning, stacklevel=_level_outside())
         current[renamed[name]] = values[name]
     return current
+
+
+def _level_outside() -> int:
+    """The stack level, counted from this function's caller, of whoever calls these packages."""
+    levels = enumerate(inspect.stack(context=0)[1:], start=1)
+    own = (__name__.partition(".")[0], "skillc_lab")
+    return next((at for at, each in levels if each.frame.f_globals.get("__name__", "").partition(".")[0] not in own), 1)
 
 
 def understands_old_names(renamed: Mapping[str, str]) -> Callable[[Class], Class]:

@@ -134,7 +134,7 @@ def engine_spec(name: str) -> EngineSpec:
         module, _, attribute = ENGINES[name].partition(":")
         built_in: EngineSpec = getattr(importlib.import_module(module), attribute)
         return built_in
-    spec = load_object(name, "engine")
-    if not isinstance(spec, EngineSpec):
-        raise ConfigError(f"engine={name!r} is a {type(spec).__name__}; name an EngineSpec.")
+    spec: EngineSpec = load_object(
+        name, "engine", "a trainers.engines.EngineSpec", lambda found: isinstance(found, EngineSpec)
+    )
     return spec

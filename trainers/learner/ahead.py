@@ -25,7 +25,6 @@ from skillc_gym.errors import ConfigError, SkillCError
 from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.engines.registry import IN_PROCESS, TrainerModel, engine_spec
-from trainers.memory import FixedLibrary
 from trainers.models import load_tokenizer
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
@@ -183,7 +182,7 @@ def check_ahead(config: TrainConfig, recipe: Recipe, processes: int) -> None:
         (config.engine not in IN_PROCESS, f"engine={config.engine} serves the weights that learn; take transformers"),
         (processes > 1, f"{processes} processes train; start one"),
         (config.redraw_groups > 0, "redraw_groups decides by an update's rollouts what else to play; leave it out"),
-        (not isinstance(recipe.memory, FixedLibrary), f"{recipe.name} learns between updates which skills it shows"),
+        (recipe.memory.learns, f"{recipe.name} learns between updates which skills it shows"),
     ):
         if holds:
             raise ConfigError(f"rollouts_ahead plays the next update's groups with a copy of the weights, and {why}.")

@@ -267,7 +267,7 @@ class Learner:
     def describe_policy(self, path: Path) -> None:
         """Writes beside weights what commands read there: what the policy plays with, and what its memory shows."""
         save_policy_settings(path, self.config)
-        if not self.memory.shows_library:
+        if not self.method.recipe.memory.shows_library:
             save_policy_memory(path, self.config, self.memory.state_dict())
 
     def state_dict(self) -> dict[str, Any]:

@@ -13,9 +13,6 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Returns, Trajectory
 from trainers.config import TrainConfig
-from trainers.losses import ClippedPolicyGradient
-from trainers.losses.policy_gradient import EntropyBonus
-from trainers.memory import FixedLibrary
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import TaskSplit, sample_tasks
 
@@ -59,9 +56,9 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
     learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
     # Penalty and entropy bonus only regularise, so that they may miss some groups.
     learns = learns or not all(
-        loss.needs_advantages or isinstance(loss, ClippedPolicyGradient | EntropyBonus) for loss in recipe.losses
+        loss.needs_advantages or loss.reads_advantages or loss.regularises for loss in recipe.losses
     )
-    if learns or not isinstance(recipe.memory, FixedLibrary):
+    if learns or recipe.memory.learns:
         raise ConfigError(
             f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
             "losses, rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."

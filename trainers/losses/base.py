@@ -104,6 +104,10 @@ class Loss(Options):
     """Figures that it reads and a credit-assignment scheme must give."""
     taught_behind: ClassVar[View | None] = None
     """The prompt of its teacher, if it has one; the weights are the option ``teacher_weights``."""
+    reads_advantages: ClassVar[bool] = False
+    """Whether it reads ``inputs.advantages``."""
+    regularises: ClassVar[bool] = False
+    """Whether it only holds the policy back, so that it may miss some groups."""
     acts_on: ClassVar[str] = "all"
     """On which of the update's own rollouts it acts: "all", "skill_free", or "rows": row makers bring its rows."""
     coefficient: float
@@ -126,7 +130,7 @@ class Loss(Options):
     @property
     def needs_advantages(self) -> bool:
         """Whether a row without advantages has no gradient in it, so that it may be left out."""
-        return False
+        return self.reads_advantages
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
         """By how much it acts on each of the update's own rollouts, 0 for not at all; float64[N]."""

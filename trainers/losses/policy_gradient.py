@@ -19,6 +19,7 @@ class ClippedPolicyGradient(Loss):
     """PPO's clipped surrogate, with the k3 penalty to the starting policy."""
 
     name: ClassVar[str] = "policy"
+    reads_advantages: ClassVar[bool] = True
     coefficient: float = 1.0
     clip: float | None = None
     """Half width of the trust region; the run's (``clip=``) if None."""
@@ -239,6 +240,7 @@ class EntropyBonus(Loss):
     """
 
     name: ClassVar[str] = "entropy_bonus"
+    regularises: ClassVar[bool] = True
     coefficient: float = 0.01
     inputs = frozenset({"logits"})
 

@@ -33,6 +33,14 @@ class Memory(Options):
     """Base of a recipe's memory part: a frozen dataclass of its options."""
 
     name: ClassVar[str]
+    learns: ClassVar[bool] = True
+    """Whether what it shows depends on what came before, or on the member."""
+    shows_library: ClassVar[bool] = False
+    """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
+    misleads: ClassVar[bool] = False
+    """Whether some of those with the skill are shown a text that does not fit."""
+    adds_to_returns: ClassVar[bool] = False
+    """Whether it has rewards of its own, which leave the success scale."""
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """The memory at the beginning of a run."""
@@ -45,11 +53,6 @@ class SkillMemory:
     shared_draws: ClassVar[bool] = True
     """Whether pairs of the two conditions share their draws in training; not where a memory may have nothing to show,
     and a rollout with the skill would be the copy of one without."""
-
-    @property
-    def shows_library(self) -> bool:
-        """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
-        return type(self).choose is SkillMemory.choose
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """Which skill text a skill-injected episode sees; None for the environment's own library.
@@ -80,6 +83,8 @@ class FixedLibrary(Memory):
     """The environment's skill library, unchanged throughout."""
 
     name: ClassVar[str] = "library"
+    learns: ClassVar[bool] = False
+    shows_library: ClassVar[bool] = True
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """A memory that chooses nothing itself."""
@@ -106,6 +111,8 @@ class DistractedLibrary(Memory):
     """The environment's library, and for some members texts that do not fit, so that a policy learns to doubt them."""
 
     name: ClassVar[str] = "distracted_library"
+    shows_library: ClassVar[bool] = True
+    misleads: ClassVar[bool] = True
     distracted_share: Share = 0.25
     """Share of the members with the skill that are shown such a text, in training alone: every so many-th one."""
     distracted_by: Literal["wrong", "shuffled", "blank", "general"] = "wrong"
@@ -118,10 +125,6 @@ class DistractedLibrary(Memory):
 
 
 class _Distracted(SkillMemory):
-    @property
-    def shows_library(self) -> bool:
-        return True
-
     def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
         library = tools.library
         self._other = None if library is None else control_library(library, options.distracted_by)

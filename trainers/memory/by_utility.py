@@ -69,6 +69,7 @@ class D2SkillMemory(BankOptions):
 
     memory: ClassVar[type[BankMemory]] = _D2Skill
     name: ClassVar[str] = "d2skill"
+    adds_to_returns: ClassVar[bool] = True
     published_likeness: ClassVar[float] = 0.7
     candidates: Natural | None = 10
     utility_rate: Fraction = 0.5
@@ -159,6 +160,7 @@ class RetroAgentMemory(BankOptions):
 
     memory: ClassVar[type[BankMemory]] = _RetroAgent
     name: ClassVar[str] = "retroagent"
+    adds_to_returns: ClassVar[bool] = True
     published_likeness: ClassVar[float] = 0.4
     first_utility: ClassVar[float] = 0.5
     likeness_weight: Fraction = 0.7

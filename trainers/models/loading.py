@@ -92,7 +92,10 @@ def hub_access(*models: str) -> Iterator[bool]:
             os.environ["HF_HUB_OFFLINE"] = said
 
 
-BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends")
+BACKENDS = Registry(
+    *("backend", "trainers.backends", "BACKEND", "skillc_gym.backends", "a trainers.backends.BackendSpec"),
+    lambda found: all(hasattr(found, name) for name in ("require", "make", "chat_template")),
+)
 """Who trains models, and may give their tokenizers a template: built-in ones, entry points, and ``module:BACKEND``.
 
 Here and not beside the backends, which load models: ``chat_template=trl`` asks one for its template."""

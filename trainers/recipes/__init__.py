@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import ConfigError
 from trainers.base import Registry, flat_options
 from trainers.config import RECOMMENDED
 from trainers.recipes.method import Credit, Method
@@ -43,7 +42,10 @@ __all__ += ["Half", "Internalization", "Method", "Never", "NoCurriculum", "Paire
 __all__ += ["SkillBudget", "UpdateView", "Whole", "WholeShare"]
 __all__ += ["get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 
-RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes")
+RECIPES = Registry(
+    *("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes", "a trainers.recipes.Recipe"),
+    lambda found: isinstance(found, Recipe),
+)
 """Built-in recipes, entry points, and ``module:RECIPE``."""
 
 
@@ -63,10 +65,7 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         {'correction_mask': 'success'}
     """
     base, *additions = current_name(name).split("+")
-    recipe = RECIPES.get(base)
-    if not isinstance(recipe, Recipe):
-        raise ConfigError(f"method={name!r} names a {type(recipe).__name__}, not a trainers.recipes.Recipe")
-    recipe = add(recipe, additions)
+    recipe = add(RECIPES.get(base), additions)
     return recipe.overridden(**overrides) if overrides else recipe
 
 

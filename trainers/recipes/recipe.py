@@ -9,29 +9,28 @@ from typing import Any
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages.base import Scheme
 from trainers.advantages.csca import Csca
-from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Utilisation
+from trainers.advantages.group_baselines import Grpo, RaisedBaseline
 from trainers.base import Registry, current_names, flat_options, option_names, override
 from trainers.losses.base import Loss
 from trainers.losses.distillation import ForwardDistillation, Relabelling
 from trainers.losses.policy_gradient import ClippedPolicyGradient, EntropyBonus
-from trainers.memory import D2SkillMemory, DistractedLibrary, FixedLibrary, GuidedLibrary, Memory, RetroAgentMemory
-from trainers.recipes.parts.allocation import (
-    Allocation,
-    Always,
-    ByDifficulty,
-    ByNeed,
-    BySignal,
-    ByValue,
-    Half,
-    Never,
-    Paired,
-)
+from trainers.memory import DistractedLibrary, FixedLibrary, Memory
+from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
-SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages")
+
+def _parts(kind: str, package: str, attribute: str, group: str, base: type) -> Registry:
+    def fits(found: Any) -> bool:
+        return isinstance(found, type) and issubclass(found, base) and is_dataclass(found) and hasattr(found, "name")
+
+    wanted = f"a dataclass on {base.__module__}.{base.__name__} with a `name` of its own"
+    return Registry(kind, package, attribute, group, wanted, fits)
+
+
+SCHEMES = _parts("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages", Scheme)
 """By the names that ``method.advantage=`` takes."""
-ALLOCATIONS = Registry("allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations")
+ALLOCATIONS = _parts("allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations", Allocation)
 """By the names that ``method.allocation=`` takes."""
 
 _RENAMED: Mapping[str, str] = {"lam": "correction_weight", "beta": "kl_coef"}
@@ -82,7 +81,7 @@ class Recipe:
             return f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
         if self.allocation.follows_curriculum and not self.curriculum.steers:
             return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
-        if self.curriculum.steers and isinstance(self.allocation, Never | Always):
+        if self.curriculum.steers and not (self.allocation.uses_skills and self.allocation.plays_skill_free):
             return f"{allocation} asks no curriculum, and this one's schedule would move nothing; take another method"
         if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
             return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
@@ -99,14 +98,14 @@ class Recipe:
             return (
                 f"{advantage} reads {', '.join(sorted(unknown))}, for which no loss has a head; take another advantage"
             )
-        if isinstance(self.advantage, RaisedBaseline) and not self.reads_advantages:
-            return f"no loss reads what {advantage} gives; leave the addition baseline out"
+        if self.advantage.needs_reader and not self.reads_advantages:
+            return f"no loss reads what {advantage} gives; take another advantage, or leave the addition baseline out"
         return ""
 
     def _idle_part(self, allocation: str) -> str:
         """As :meth:`_misfit`, of losses and row makers that would have no effect, or that of another text."""
         idle = [loss.name for loss in self.losses if loss.acts_on == "skill_free"]
-        if idle and isinstance(self.allocation, Always):
+        if idle and not self.allocation.plays_skill_free:
             return (
                 f"{', '.join(idle)} would never act, because {allocation} plays no rollout without the skill; take "
                 "another one, as in half_skill_grpo+forward_distillation or skillc+forward_distillation"
@@ -118,7 +117,7 @@ class Recipe:
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
         taught = [loss for loss in self.losses if loss.acts_on == "skill_free" and loss.taught_behind == "with_skill"]
-        if taught and not isinstance(self.memory, FixedLibrary | DistractedLibrary):
+        if taught and not self.memory.shows_library:
             return (
                 f"{taught[0].name} would teach what the library says, and memory={self.memory.name!r} shows other "
                 "texts; leave it out"
@@ -127,28 +126,23 @@ class Recipe:
 
     def _unfit_memory(self, allocation: str) -> str:
         """As :meth:`_misfit`, of the memory and the parts that go with it."""
-        if not isinstance(self.memory, FixedLibrary) and not self.uses_skills:
+        if self.memory.learns and not self.uses_skills:
             remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
             return f"memory={self.memory.name!r} {remedy}"
         advantage = f"advantage={self.advantage.name!r}"
         # Else a text that does not fit counts as the skill: in what the skill is worth, or in its reader's baseline.
-        apart = isinstance(self.advantage, Grpo) and self.advantage.group_by == "text" and not self.allocation.compares
-        if isinstance(self.memory, DistractedLibrary) and not apart:
+        if self.memory.misleads and (self.allocation.compares or not self.advantage.by_text):
             return (
                 f"distraction needs advantages by text (group_by='text') and groups of which every rollout may see the "
                 f"skill; got {allocation} and {advantage}; add it to skill_grpo, guarded_imitation, "
                 "context_distillation, skill0 or static_withdrawal"
             )
-        return self._unfit_guidance(allocation, advantage)
-
-    def _unfit_guidance(self, allocation: str, advantage: str) -> str:
-        """As :meth:`_misfit`, of the parts of Skill0.5, which read each other."""
-        guided = [allocation] * isinstance(self.allocation, ByDifficulty)
-        guided += [advantage] * isinstance(self.advantage, Utilisation)
-        if guided and not isinstance(self.memory, GuidedLibrary):
-            return f"{' and '.join(guided)} would act on what memory='guided_library' shows; take method=skill05"
-        if guided == [advantage]:
-            return f"{advantage} gives rollouts without the skill none; take allocation='difficulty', not {allocation}"
+        for name, needed in ((allocation, self.allocation.needs_memory), (advantage, self.advantage.needs_memory)):
+            if needed not in ("", self.memory.name):
+                return f"{name} goes with memory={needed!r} alone, not {self.memory.name!r}; leave it out"
+        needed = self.advantage.needs_allocation
+        if needed not in ("", self.allocation.name):
+            return f"{advantage} goes with allocation={needed!r} alone, not {allocation}; leave {allocation} out"
         return ""
 
     @property
@@ -159,7 +153,7 @@ class Recipe:
     @property
     def reads_advantages(self) -> bool:
         """Whether any loss does."""
-        return any(loss.needs_advantages or isinstance(loss, ClippedPolicyGradient) for loss in self.losses)
+        return any(loss.needs_advantages or loss.reads_advantages for loss in self.losses)
 
     def current_options(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Recorded options as this version has them, whichever wrote them: those of parts that are gone left out."""
@@ -195,25 +189,14 @@ class Recipe:
         options = self._current(changes)
         parts: dict[str, Any] = {}
         if "allocation" in options:
-            parts["allocation"] = _part(ALLOCATIONS, options.pop("allocation"), Allocation)()
+            parts["allocation"] = ALLOCATIONS.get(options.pop("allocation"))()
         if "advantage" in options:
             # A scheme of another kind, with the options that both have.
-            kind = _part(SCHEMES, options.pop("advantage"), Scheme)
+            kind = SCHEMES.get(options.pop("advantage"))
             shared = {spec.name for spec in fields(kind)} & set(option_names(self.advantage))
             parts["advantage"] = kind(**{option: getattr(self.advantage, option) for option in shared})
         recipe = replace(self, **parts)
         return override(recipe, options) if options else recipe
-
-
-def _part(parts: Registry, name: str, base: type) -> Any:
-    """Looks a part's class up; a ConfigError where it cannot be one."""
-    kind = parts.get(name)
-    if not (isinstance(kind, type) and issubclass(kind, base) and is_dataclass(kind) and hasattr(kind, "name")):
-        raise ConfigError(
-            f"The {parts.kind} {name!r} must be a dataclass on {base.__module__}.{base.__name__} with a `name` of its "
-            f"own; got {kind!r}"
-        )
-    return kind
 
 
 Addition = Callable[[Recipe], Recipe]
@@ -222,8 +205,8 @@ Addition = Callable[[Recipe], Recipe]
 def _baseline(recipe: Recipe) -> Recipe:
     if recipe.advantage not in (Grpo(), Csca()):
         raise _taken("baseline", recipe, f"advantage={recipe.advantage.name!r}", "grpo, half_skill_grpo or skillc")
-    if isinstance(recipe.memory, D2SkillMemory | RetroAgentMemory):
-        # What they add to the returns leaves the success scale, on which the baseline is raised.
+    if recipe.memory.adds_to_returns:
+        # What is added leaves the success scale, on which the baseline is raised.
         raise _taken("baseline", recipe, f"the returns of memory={recipe.memory.name!r}", "half_skill_grpo or skillc")
     return replace(recipe, advantage=RaisedBaseline())
 
@@ -233,7 +216,7 @@ def _allocated(addition: str, allocation: Callable[[], Allocation]) -> Addition:
         part = f"allocation={recipe.allocation.name!r}"
         if "rho" in recipe.options and recipe.options["rho"] is not None:
             part += f" with rho={recipe.options['rho']}"
-        elif isinstance(recipe.allocation, Never | Half | Always | Paired):
+        elif recipe.allocation.by_rule:
             return replace(recipe, allocation=allocation())
         raise _taken(addition, recipe, part, "grpo, half_skill_grpo or skillc")
 
@@ -241,7 +224,7 @@ def _allocated(addition: str, allocation: Callable[[], Allocation]) -> Addition:
 
 
 def _distraction(recipe: Recipe) -> Recipe:
-    if not isinstance(recipe.memory, FixedLibrary):
+    if recipe.memory.learns:
         raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or skill_grpo")
     # Whoever is shown a text that does not fit is compared with others that are.
     advantage = recipe.advantage

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from skillc_gym.errors import ConfigError
 from trainers.base import Registry
 
 if TYPE_CHECKING:
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
     from trainers.advantages.grouping import FloatArray
 
 __all__ = ["RETRIEVALS", "RetrievalRule", "Similarity", "nearest", "similarity"]
-
-RETRIEVALS = Registry("retrieval rule", "trainers.retrieval", "RULE", "skillc_gym.retrieval")
-"""Built-in rules, entry points, and ``module:RULE``."""
 
 
 class Similarity(Protocol):
@@ -36,11 +32,16 @@ class RetrievalRule:
     start: Callable[[str | None], Similarity]
 
 
+RETRIEVALS = Registry(
+    *("retrieval rule", "trainers.retrieval", "RULE", "skillc_gym.retrieval", "a trainers.retrieval.RetrievalRule"),
+    lambda found: isinstance(found, RetrievalRule),
+)
+"""Built-in rules, entry points, and ``module:RULE``."""
+
+
 def similarity(embeddings: str | None = None, rule: str = "") -> Similarity:
     """How texts are compared: by a rule's name or ``module:RULE``, else by the encoder if one is named, else BM25."""
-    found: Any = RETRIEVALS.get(rule or ("bm25" if embeddings is None else "embeddings"))
-    if not isinstance(found, RetrievalRule):
-        raise ConfigError(f"The retrieval rule {rule!r} must be a trainers.retrieval.RetrievalRule; got {found!r}")
+    found: RetrievalRule = RETRIEVALS.get(rule or ("bm25" if embeddings is None else "embeddings"))
     return found.start(embeddings)
 
 

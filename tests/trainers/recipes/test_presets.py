@@ -166,8 +166,11 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
         ("mixed_norm+baseline", {}, "take the place"),
         *((name, {"allocation": "always"}, "asks no curriculum") for name in ("static_withdrawal", "skillc")),
         ("skillc", {"allocation": "never"}, "asks no curriculum"),
-        ("skill_grpo", {"advantage": "utilisation"}, "take method=skill05"),
-        *((name, {"allocation": "difficulty"}, "take method=skill05") for name in ("skill_grpo", "skillrl")),
+        ("skill_grpo", {"advantage": "utilisation"}, "goes with memory='guided_library' alone"),
+        *(
+            (name, {"allocation": "difficulty"}, "goes with memory='guided_library' alone")
+            for name in ("skill_grpo", "skillrl")
+        ),
         # Distraction takes no memory's place, and a text that does not fit never counts as the skill.
         ("d2skill+distraction", {}, r"d2skill\+distraction: the addition distraction would take the place"),
         ("grpo+distraction", {}, "would never be shown"),
@@ -245,8 +248,9 @@ def test_an_allocation_of_ones_own_is_named_by_its_module() -> None:
 def test_old_names_of_options_and_additions_are_understood() -> None:
     with pytest.warns(FutureWarning, match="lam is called correction_weight now"):
         assert get_recipe("skillc", lam=0.5) == get_recipe("skillc", correction_weight=0.5)
-    with pytest.warns(FutureWarning, match="gate is called need now"):
+    with pytest.warns(FutureWarning, match="gate is called need now") as said:
         assert get_recipe("grpo+gate") == get_recipe("grpo+need")
+    assert said[0].filename == __file__, "it points at who typed the name"
     with pytest.warns(FutureWarning, match="beta is called kl_coef now"):
         assert get_recipe("grpo", beta=0.1).losses[0].kl_coef == 0.1
     with pytest.raises(UnknownNameError, match="'beta'"):  # opsd has neither name

@@ -32,10 +32,16 @@ class Allocation(Options):
     """Whether a group may hold both conditions, so that a task can be compared with itself."""
     uses_skills: ClassVar[bool] = True
     """Whether any training rollout sees a skill."""
+    plays_skill_free: ClassVar[bool] = True
+    """Whether any training rollout sees none."""
     compares: ClassVar[bool] = True
     """Whether a task or a type is played in both conditions, so that an update shows what its skill is worth."""
     follows_curriculum: ClassVar[bool] = False
     """Whether it asks a curriculum how many see the skill."""
+    by_rule: ClassVar[bool] = False
+    """Whether a rule as plain as "half" says it, which an addition may replace."""
+    needs_memory: ClassVar[str] = ""
+    """The name of the one memory that it goes with, if any."""
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """How many rollouts of a group of this type see the skill."""
@@ -73,6 +79,7 @@ class Paired(Allocation):
     """``n_plus`` of each group by the curriculum; a retired type's groups are skill-free."""
 
     name: ClassVar[str] = "paired"
+    by_rule: ClassVar[bool] = True
     follows_curriculum: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
@@ -85,6 +92,7 @@ class Half(Allocation):
     """Half of each group, rounded up."""
 
     name: ClassVar[str] = "half"
+    by_rule: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """Half; a ConfigError for a group of one."""
@@ -110,6 +118,8 @@ class Always(Allocation):
     """Every rollout."""
 
     name: ClassVar[str] = "always"
+    by_rule: ClassVar[bool] = True
+    plays_skill_free: ClassVar[bool] = False
     compares: ClassVar[bool] = False
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
@@ -122,6 +132,7 @@ class Never(Allocation):
     """No rollout."""
 
     name: ClassVar[str] = "never"
+    by_rule: ClassVar[bool] = True
     compares: ClassVar[bool] = False
     uses_skills: ClassVar[bool] = False
 
@@ -298,6 +309,7 @@ class ByDifficulty(Allocation):
     """Every rollout sees a skill, but for half of an easy type's groups: those are probes."""
 
     name: ClassVar[str] = "difficulty"
+    needs_memory: ClassVar[str] = "guided_library"
 
     def start(self, curriculum: InternalizationCurriculum) -> Allocator:
         """With no type known to be easy."""

@@ -17,9 +17,6 @@ from trainers.base import Registry
 
 __all__ = ["LOGGERS", "PANELS", "PROJECT", "Logger", "kept_id", "scalars"]
 
-LOGGERS = Registry("logger", "trainers.tracking.loggers", "LOGGER", "skillc_gym.loggers")
-"""Built-in loggers, entry points, and ``module:CLASS``: the names that ``report_to=`` takes."""
-
 
 class Logger(Protocol):
     """Receives what is written to ``metrics.jsonl``."""
@@ -33,6 +30,12 @@ class Logger(Protocol):
     def close(self) -> None:
         """The run is over, for whatever reason."""
 
+
+LOGGERS = Registry(
+    *("logger", "trainers.tracking.loggers", "LOGGER", "skillc_gym.loggers", "a class with start, log and close"),
+    lambda found: callable(found) and all(hasattr(found, method) for method in ("start", "log", "close")),
+)
+"""Built-in loggers, entry points, and ``module:CLASS``: the names that ``report_to=`` takes."""
 
 PROJECT = "skillc-gym"
 """The project under which runs are listed where nobody names another one."""
