@@ -61,6 +61,16 @@ def test_modules_and_targets_exist(page: Path):
         assert any(file.exists() for file in files), name
 
 
+_OWN_FILE = r"\b(?:skillc_gym|trainers|skillc_lab|benchmarks|scripts|tests|skill_library)/[\w/.-]*(?:/|\.\w+)(?=[`)\s])"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "records"], ids=lambda page: page.name)
+def test_files_that_a_page_names_are_there(page: Path):
+    """Pages of records name files of their own revisions."""
+    named = re.findall(_OWN_FILE, page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def shell_lines() -> list[tuple[str, str]]:
     """Every line of a shell block and every quoted ``skillc`` command of README and documentation, with its page."""
     found = set()
