@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.board.panels import PANELS, BoardPanel
 from skillc_lab.board.result import BoardResult
 from skillc_lab.tables import Row, Table, mean_tokens, points, rate
+from trainers.evaluation import PairedCounts
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
 _ARXIV = re.compile(r"^(\d{4}\.\d{5})")
 _NEW = f"# Board\n\n{START}\n{END}\n"
-_HEADS = (
-    *("model", "revision", "without skills", "with skills", "difference"),
-    *("well-formed", "score", "tokens", "reported", "source"),
-)
-_ALWAYS, _NUMBERS = 5, range(2, 9)
 
 
 def board_tables(results: Sequence[BoardResult], place: str = "") -> dict[str, Table]:
@@ -33,30 +30,32 @@ def board_tables(results: Sequence[BoardResult], place: str = "") -> dict[str, T
 def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: str) -> Table:
     own = [each for each in results if each.panel == name]
     own.sort(key=lambda each: (-each.report.overall.sr_without, each.about["name"]))
-    rows = [*(_row(each, place) for each in own), *_published(panel, linked=bool(place))]
+    told = list(_published(panel, linked=bool(place)))
+    rows = [*([column.show(each, place) for column in COLUMNS] for each in own), *told]
     # A column that is empty all the way down, such as the score of a world without scores, is left out.
-    kept = [at for at, head in enumerate(_HEADS) if at < _ALWAYS or any(row[at] for row in rows)]
-    numbers = [place for place, at in enumerate(kept) if at in _NUMBERS]
-    return Table([_HEADS[at] for at in kept], [[row[at] for at in kept] for row in rows], numbers)
+    kept = [at for at, column in enumerate(COLUMNS) if column.always or any(row[at] for row in rows)]
+    numbers = [place for place, at in enumerate(kept) if COLUMNS[at].number]
+    return Table([COLUMNS[at].name for at in kept], [[row[at] for at in kept] for row in rows], numbers)
 
 
-def _row(result: BoardResult, place: str) -> Row:
-    report, about = result.report, result.about
-    counts = report.overall
-    title = about["name"] + (f" ({'; '.join(result.notes)})" if result.notes else "")
-    actions = report.actions()
-    scores = report.to_json()["scores"]
-    return [
-        f"[{title}]({place}/{result.file_name}.json)" if place else title,
-        result.version,
-        rate(counts.sr_without, counts.sr_without_interval),
-        rate(counts.sr_with, counts.sr_with_interval),
-        points(counts.gap, counts.gap_interval),
-        _both(100 * share if (share := actions[arm]["well_formed"]) is not None else None for arm in _ARMS),
-        _both(100 * scores["all"][arm]["mean"] if scores else None for arm in _ARMS),
-        _both(mean_tokens(report.outcomes, arm == "with") for arm in _ARMS),
-        *(None, None),
-    ]
+def _title(result: BoardResult, place: str) -> str:
+    title = result.about["name"] + (f" ({'; '.join(result.notes)})" if result.notes else "")
+    return f"[{title}]({place}/{result.file_name}.json)" if place else title
+
+
+def _well_formed(result: BoardResult) -> str:
+    actions = result.report.actions()
+    shares = [actions[arm]["well_formed"] for arm in _ARMS]
+    return _both(None if share is None else 100 * share for share in shares)
+
+
+def _score(result: BoardResult) -> str:
+    scores = result.report.to_json()["scores"]
+    return _both(100 * scores["all"][arm]["mean"] if scores else None for arm in _ARMS)
+
+
+def _tokens(result: BoardResult) -> str:
+    return _both(mean_tokens(result.report.outcomes, arm == "with") for arm in _ARMS)
 
 
 _ARMS = ("without", "with")
@@ -68,14 +67,47 @@ def _both(values: Iterable[float | None]) -> str:
     return "" if None in found else " / ".join(f"{value:,.0f}" for value in found)
 
 
+class BoardColumn(NamedTuple):
+    """One column: its head, and what it says of a result whose file lies in a place ("" for no link)."""
+
+    name: str
+    show: Callable[[BoardResult, str], str | None]
+    number: bool = True
+    always: bool = False
+    """Also where it is empty all the way down."""
+    published: str = ""
+    """What of a paper's figure it says: its ``name``, ``figure`` or ``source``."""
+
+
+def _of_overall(show: Callable[[PairedCounts], str]) -> Callable[[BoardResult, str], str]:
+    return lambda result, place: show(result.report.overall)
+
+
+COLUMNS: tuple[BoardColumn, ...] = (
+    BoardColumn("model", _title, number=False, always=True, published="name"),
+    BoardColumn("revision", lambda result, place: result.version, number=False, always=True),
+    BoardColumn(
+        "without skills", _of_overall(lambda each: rate(each.sr_without, each.sr_without_interval)), always=True
+    ),
+    BoardColumn("with skills", _of_overall(lambda each: rate(each.sr_with, each.sr_with_interval)), always=True),
+    BoardColumn("difference", _of_overall(lambda each: points(each.gap, each.gap_interval)), always=True),
+    BoardColumn("well-formed", lambda result, place: _well_formed(result)),
+    BoardColumn("score", lambda result, place: _score(result)),
+    BoardColumn("tokens", lambda result, place: _tokens(result)),
+    BoardColumn("reported", lambda result, place: None, published="figure"),
+    BoardColumn("source", lambda result, place: None, number=False, published="source"),
+)
+
+
 def _published(panel: BoardPanel, *, linked: bool) -> Iterator[Row]:
     """What papers report, for the rows that are not filled yet; their columns are named in the file."""
     text = resources.files("skillc_lab.board").joinpath("published.csv").read_text(encoding="utf-8")
     for each in csv.DictReader(text.splitlines()):
         if figure := each.get(panel.published):
-            shown = figure + " with skills" * (each["skills"] == "yes")
             source = _ARXIV.sub(r"[\1](https://arxiv.org/abs/\1)", each["source"]) if linked else each["source"]
-            yield [f"{each['model']}, {each['method']}", *[None] * (len(_HEADS) - 3), shown, source]
+            told = {"name": f"{each['model']}, {each['method']}", "source": source}
+            told["figure"] = figure + " with skills" * (each["skills"] == "yes")
+            yield [told.get(column.published) for column in COLUMNS]
 
 
 def renewed_page(text: str, results: Sequence[BoardResult], place: str) -> str:
