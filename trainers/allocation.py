@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 from skillc_gym.errors import ConfigError
 from trainers.stats import wilson
 
-__all__ = ["Difficulty", "DifficultyRouter", "Trials", "fading_allocation", "gap_lower_bound", "signal_allocation"]
-__all__ += ["skill_needed", "value_allocation"]
+__all__ = ["Difficulty", "DifficultyRouter", "Trials", "annealed_allocation", "fading_allocation", "gap_lower_bound"]
+__all__ += ["signal_allocation", "skill_needed", "value_allocation"]
 
 
 def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
@@ -61,6 +61,21 @@ def value_allocation(p_with: float, p_without: float, group_size: int) -> int:
     imitated, practised = p_with * (1.0 - p_without), math.sqrt(p_without * (1.0 - p_without))
     share = imitated / (imitated + practised) if imitated + practised > 0.0 else 0.0
     return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
+
+
+def annealed_allocation(p_with: float, p_without: float, group_size: int) -> int:
+    """``n+ = clip(G (1 - alpha), 1, G - 1)`` with ``alpha = clip(p0 / p1, 0, 1)``, rounded half up.
+
+    The share of rollouts without the skill is what the policy already reaches without it, of what it reaches with it.
+    Where the skill never wins, alpha is 1. Rates lie in [0, 1], and a group has at least 2 rollouts.
+    """
+    if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and group_size >= 2):
+        raise ConfigError(
+            "annealed_allocation needs rates in [0, 1] and at least 2 rollouts per group; got "
+            f"p_with={p_with}, p_without={p_without}, group_size={group_size}"
+        )
+    alpha = p_without / p_with if p_without < p_with else 1.0
+    return min(max(math.floor(group_size * (1.0 - alpha) + 0.5), 1), group_size - 1)
 
 
 class Trials(NamedTuple):

@@ -15,7 +15,7 @@ from trainers.losses.base import Loss
 from trainers.losses.distillation import ForwardDistillation, Relabelling
 from trainers.losses.policy_gradient import ClippedPolicyGradient, EntropyBonus
 from trainers.memory import DistractedLibrary, FixedLibrary, Memory
-from trainers.recipes.parts.allocation import Allocation, ByNeed, BySignal, ByValue, Never
+from trainers.recipes.parts.allocation import Allocation, Annealed, ByNeed, BySignal, ByValue, Never
 from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
@@ -251,10 +251,11 @@ ADDITIONS: Mapping[str, Addition] = {
     "allocation": _allocated("allocation", BySignal),
     "value": _allocated("value", ByValue),
     "need": _allocated("need", ByNeed),
+    "annealed": _allocated("annealed", Annealed),
 }
 """By the names that follow a plus sign."""
 
-_ALLOCATIONS = ("allocation", "value", "need")
+_ALLOCATIONS = ("allocation", "value", "need", "annealed")
 _RENAMED_ADDITIONS: Mapping[str, str] = {"gate": "need"}
 
 

@@ -21,6 +21,7 @@ from trainers.advantages import Advantages, RolloutBatch, Signals, csca, grpo
 from trainers.allocation import (
     DifficultyRouter,
     Trials,
+    annealed_allocation,
     fading_allocation,
     gap_lower_bound,
     signal_allocation,
@@ -30,7 +31,7 @@ from trainers.allocation import (
 from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
+from trainers.recipes.parts.allocation import Annealed, ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.batches import TrainingRow, make_training_rows
 from trainers.stats import wilson
@@ -53,6 +54,15 @@ def test_allocations_by_rates_follow_their_definitions(p1, p0, group, kappa):
     assert value_allocation(p1, 1.0, group) == 1
 
 
+@given(RATE, RATE, st.integers(2, 16))
+def test_as_many_go_without_the_skill_as_is_reached_without_it(p1, p0, group):
+    got = annealed_allocation(p1, p0, group)
+    alpha = min(max(p0 / p1 if p1 else 1.0, 0.0), 1.0)
+    assert 1 <= got <= group - 1
+    assert abs(got - min(max(group * (1 - alpha), 1), group - 1)) <= 0.5 + 1e-9
+    assert [annealed_allocation(0.8, reached, 8) for reached in (0.0, 0.2, 0.4, 0.8, 1.0)] == [7, 6, 4, 1, 1]
+
+
 @given(st.integers(0, 20), st.integers(1, 20), st.integers(0, 20), st.integers(1, 20))
 def test_the_gap_is_bounded_by_the_intervals_of_both_rates(a, n, b, m):
     a, b = min(a, n), min(b, m)
@@ -72,6 +82,7 @@ def test_the_skill_is_shown_where_a_group_without_it_would_be_blind():
     ("call", "says"),
     [
         (lambda: signal_allocation(0.5, 0.5, 1), "group_size=1"),
+        (lambda: annealed_allocation(0.5, 1.5, 8), "p_without=1.5"),
         (lambda: skill_needed(Trials(1, 2), Trials(3, 2), 8), "3 of 2"),
         (lambda: fading_allocation(0.5, 8, 0.0), "got 8 and 0"),
         (lambda: fading_allocation(0.5, 1), "got 1 and"),
@@ -107,6 +118,8 @@ def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, 
         (ByNeed(), 1, [(12, mixed(4, 4, 0, 12)), (12, mixed(0, 0, 6, 8))], [4, 0]),
         # Fewer as its value fades.
         (ByValue(), 3, [(10, mixed(6, 7, 0, 1)), (40, mixed(4, 4, 4, 5))], [6, 3]),
+        # All but one, then what is missing without the skill.
+        (Annealed(), 7, [(12, mixed(4, 7, 0, 1)), (30, mixed(3, 4, 2, 4))], [7, 3]),
         # Half until the gap has closed.
         (ByContrast(), 4, [(12, mixed(3, 4, 0, 4)), (30, mixed(3, 4, 3, 4))], [4, 1]),
     ],

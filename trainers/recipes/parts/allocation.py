@@ -13,6 +13,7 @@ from trainers.advantages.group_baselines import usual_success
 from trainers.allocation import (
     DifficultyRouter,
     Trials,
+    annealed_allocation,
     fading_allocation,
     signal_allocation,
     skill_needed,
@@ -257,19 +258,40 @@ class ByNeed(ByTrials):
 
 
 @dataclass(frozen=True)
-class ByContrast(ByTrials):
+class ByGap(ByTrials):
+    """Base of those that show the skill until it is known not to matter."""
+
+    prior: Positive = 1.0
+    """Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet."""
+
+    def rates(self, injected: Trials, plain: Trials) -> tuple[float, float]:
+        """Success with the skill and without, the prior included."""
+        return (injected.wins + self.prior) / (injected.tries + self.prior), plain.wins / (plain.tries + self.prior)
+
+
+@dataclass(frozen=True)
+class ByContrast(ByGap):
     """:func:`trainers.allocation.fading_allocation` from each type's training rollouts: half, then ever fewer."""
 
     name: ClassVar[str] = "contrast"
     full_gap: Positive = 0.2
     """Gap of success rates from which on half of a group sees the skill."""
-    prior: Positive = 1.0
-    """Rollouts of each condition, won with the skill and lost without, that stand for what is not known yet."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half while the skill matters."""
-        gap = (injected.wins + self.prior) / (injected.tries + self.prior) - plain.wins / (plain.tries + self.prior)
-        return fading_allocation(gap, group_size, self.full_gap)
+        p_with, p_without = self.rates(injected, plain)
+        return fading_allocation(p_with - p_without, group_size, self.full_gap)
+
+
+@dataclass(frozen=True)
+class Annealed(ByGap):
+    """:func:`trainers.allocation.annealed_allocation` from a type's training rollouts: nearly all, then ever fewer."""
+
+    name: ClassVar[str] = "annealed"
+
+    def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
+        """All but one at first."""
+        return annealed_allocation(*self.rates(injected, plain), group_size)
 
 
 class _CountingAllocator(Allocator):
@@ -334,4 +356,7 @@ class _DifficultyAllocator(Allocator):
         self._router.load_state_dict(state)
 
 
-ALLOCATIONS = (Paired, WholeShare, Half, Whole, Always, Never, BySignal, ByValue, ByNeed, ByContrast, ByDifficulty)
+ALLOCATIONS = (
+    *(Paired, WholeShare, Half, Whole, Always, Never),
+    *(BySignal, ByValue, ByNeed, ByContrast, Annealed, ByDifficulty),
+)
