@@ -43,6 +43,8 @@ class Shown:
     error_rate_without_skill: float | None = None
     """How often demonstrations without skill leave out the essential step, for every task type; by default each type
     has its own rate. At 1.0 success without skill becomes rare: a hard start."""
+    error_rate_with_skill: float = DemonstrationConfig.error_rate_with_skill
+    """The same of demonstrations with skill; as high as without, the policy profits from no skill."""
     generated_share: float = PolicyRecipe.mixture_share
     """Share of the demonstrations that play generated tasks as large as those of --data, mixed into these, so that a
     small policy does not learn few rooms by heart."""
@@ -104,6 +106,7 @@ class MakePolicyOptions:
             max_steps=self.shown.max_steps,
             slips=self.shown.slips,
             thoughts=self.shown.thoughts,
+            error_rate_with_skill=self.shown.error_rate_with_skill,
         )
         recipe = replace(recipe, demonstrations=shown)
         if self.shown.error_rate_without_skill is not None:

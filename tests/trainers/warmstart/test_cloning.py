@@ -126,7 +126,9 @@ def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monke
 
 def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     cloning = {"batches": 2, "batch_episodes": 4, "learning_rate": 1e-4, "start": "shipped"}
-    recipe = asked(tmp_path, {"episodes": 24, "error_rate_without_skill": 1.0}, cloning).recipe()
+    recipe = asked(
+        tmp_path, {"episodes": 24, "error_rate_without_skill": 1.0, "error_rate_with_skill": 1.0}, cloning
+    ).recipe()
     careless = warm_started("alfworld")[1].error_rates
     assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(careless, 1.0)
     card = make_policy(recipe, tmp_path / "policy")
@@ -135,8 +137,8 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     assert card["start_sha256"] != card["weights_sha256"]
     # A fresh policy of two batches predicts nothing; one that goes on predicts its demonstrations nearly surely.
     assert card["loss_first"] < 0.1
-    without = [rates["without"] for rates in card["demonstrator_success"].values()]
-    assert without == [0.0] * 6
+    won = [rates[arm] for rates in card["demonstrator_success"].values() for arm in ("with", "without")]
+    assert won == [0.0] * 12
 
 
 def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
@@ -159,6 +161,7 @@ def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
         ({}, {"max_length": 4}, {}, ConfigError, "max_length=4 cuts off all replies"),
         ({}, {"start": "."}, {}, MissingDataError, "holds no checkpoint"),
         ({}, {"lora_rank": 4}, {}, ConfigError, "name one as start"),
+        ({"error_rate_with_skill": 1.5}, {}, {}, ConfigError, r"error_rate_with_skill must be at most 1, got 1\.5"),
         ({"error_rate_without_skill": 1.5}, {}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
         ({"generated_share": 0.5}, {}, {}, ConfigError, "those of a data set; got data='generated'"),
         ({}, {}, {"mixture_share": 1.5}, ConfigError, r"mixture_share must be at most 1, got 1\.5"),
