@@ -36,14 +36,12 @@ def signal_allocation(p_with: float, p_without: float, group_size: int, kappa: f
     (Neyman's allocation). Where neither varies the group is split by ``kappa`` alone: how much practice with the skill
     is worth to the policy without it. Rates lie in [0, 1], and a group has at least 2 rollouts.
     """
-    if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and kappa > 0.0 and group_size >= 2):
-        raise ConfigError(
-            "signal_allocation needs rates in [0, 1], kappa > 0 and at least 2 rollouts per group; got "
-            f"p_with={p_with}, p_without={p_without}, kappa={kappa}, group_size={group_size}"
-        )
+    _check_rates("signal_allocation", p_with, p_without, group_size)
+    if not kappa > 0.0:
+        raise ConfigError(f"signal_allocation needs kappa > 0, got {kappa}")
     s1, s0 = (math.sqrt(p * (1.0 - p)) for p in (p_with, p_without))
     share = kappa * s1 / (kappa * s1 + s0) if s1 + s0 > 0.0 else kappa / (kappa + 1.0)
-    return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
+    return _both_conditions(share, group_size)
 
 
 def value_allocation(p_with: float, p_without: float, group_size: int) -> int:
@@ -53,14 +51,10 @@ def value_allocation(p_with: float, p_without: float, group_size: int) -> int:
     found, ``v`` how much a skill-free outcome varies, which is what its policy gradient has to go by. Rates lie in
     [0, 1], and a group has at least 2 rollouts.
     """
-    if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and group_size >= 2):
-        raise ConfigError(
-            "value_allocation needs rates in [0, 1] and at least 2 rollouts per group; got "
-            f"p_with={p_with}, p_without={p_without}, group_size={group_size}"
-        )
+    _check_rates("value_allocation", p_with, p_without, group_size)
     imitated, practised = p_with * (1.0 - p_without), math.sqrt(p_without * (1.0 - p_without))
     share = imitated / (imitated + practised) if imitated + practised > 0.0 else 0.0
-    return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
+    return _both_conditions(share, group_size)
 
 
 def annealed_allocation(p_with: float, p_without: float, group_size: int) -> int:
@@ -69,13 +63,22 @@ def annealed_allocation(p_with: float, p_without: float, group_size: int) -> int
     The share of rollouts without the skill is what the policy already reaches without it, of what it reaches with it.
     Where the skill never wins, alpha is 1. Rates lie in [0, 1], and a group has at least 2 rollouts.
     """
+    _check_rates("annealed_allocation", p_with, p_without, group_size)
+    alpha = p_without / p_with if p_without < p_with else 1.0
+    return _both_conditions(1.0 - alpha, group_size)
+
+
+def _check_rates(rule: str, p_with: float, p_without: float, group_size: int) -> None:
     if not (0.0 <= p_with <= 1.0 and 0.0 <= p_without <= 1.0 and group_size >= 2):
         raise ConfigError(
-            "annealed_allocation needs rates in [0, 1] and at least 2 rollouts per group; got "
-            f"p_with={p_with}, p_without={p_without}, group_size={group_size}"
+            f"{rule} needs rates in [0, 1] and at least 2 rollouts per group; got p_with={p_with}, "
+            f"p_without={p_without}, group_size={group_size}"
         )
-    alpha = p_without / p_with if p_without < p_with else 1.0
-    return min(max(math.floor(group_size * (1.0 - alpha) + 0.5), 1), group_size - 1)
+
+
+def _both_conditions(share: float, group_size: int) -> int:
+    """A share of a group, halves rounded up, of which at least one rollout has each condition."""
+    return min(max(math.floor(group_size * share + 0.5), 1), group_size - 1)
 
 
 class Trials(NamedTuple):

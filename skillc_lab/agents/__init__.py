@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from skillc_lab.agents.base import ActingAgent, Agent, AgentTools
-from trainers.base import Registry, override
+from trainers.base import Registry, instance_of, override
 
 __all__ = ["AGENTS", "ActingAgent", "Agent", "AgentTools", "get_agent"]
 
-AGENTS = Registry(
-    *("agent", "skillc_lab.agents", "AGENT", "skillc_gym.agents", "a skillc_lab.agents.Agent"),
-    lambda found: isinstance(found, Agent),
-)
+AGENTS = Registry("agent", __name__, "AGENT", "skillc_gym.agents", instance_of(Agent))
 """Built-in agents, entry points, and ``module:AGENT``."""
 
 

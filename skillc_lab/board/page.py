@@ -15,7 +15,7 @@ from skillc_gym.files import replace_file
 from skillc_lab.board.panels import PANELS, BoardPanel
 from skillc_lab.board.result import BoardResult
 from skillc_lab.tables import Row, Table, mean_tokens, points, rate
-from trainers.evaluation import PairedCounts
+from trainers.stats import Interval
 
 START, END = "<!-- board:start -->", "<!-- board:end -->"
 _ARXIV = re.compile(r"^(\d{4}\.\d{5})")
@@ -31,16 +31,25 @@ def _table(name: str, panel: BoardPanel, results: Sequence[BoardResult], place: 
     own = [each for each in results if each.panel == name]
     own.sort(key=lambda each: (-each.report.overall.sr_without, each.about["name"]))
     told = list(_published(panel, linked=bool(place)))
-    rows = [*([column.show(each, place) for column in COLUMNS] for each in own), *told]
+    rows = [*(_row(each, place) for each in own), *told]
     # A column that is empty all the way down, such as the score of a world without scores, is left out.
     kept = [at for at, column in enumerate(COLUMNS) if column.always or any(row[at] for row in rows)]
     numbers = [place for place, at in enumerate(kept) if COLUMNS[at].number]
     return Table([COLUMNS[at].name for at in kept], [[row[at] for at in kept] for row in rows], numbers)
 
 
-def _title(result: BoardResult, place: str) -> str:
-    title = result.about["name"] + (f" ({'; '.join(result.notes)})" if result.notes else "")
-    return f"[{title}]({place}/{result.file_name}.json)" if place else title
+def _row(result: BoardResult, place: str) -> Row:
+    title, *others = (column.show(result) for column in COLUMNS)
+    return [f"[{title}]({place}/{result.file_name}.json)" if place else title, *others]
+
+
+def _title(result: BoardResult) -> str:
+    return str(result.about["name"]) + (f" ({'; '.join(result.notes)})" if result.notes else "")
+
+
+def _overall(result: BoardResult, name: str) -> tuple[float, Interval]:
+    counts = result.report.overall
+    return getattr(counts, name), getattr(counts, f"{name}_interval")
 
 
 def _well_formed(result: BoardResult) -> str:
@@ -68,10 +77,10 @@ def _both(values: Iterable[float | None]) -> str:
 
 
 class BoardColumn(NamedTuple):
-    """One column: its head, and what it says of a result whose file lies in a place ("" for no link)."""
+    """One column: its head, and what it says of a result."""
 
     name: str
-    show: Callable[[BoardResult, str], str | None]
+    show: Callable[[BoardResult], str | None]
     number: bool = True
     always: bool = False
     """Also where it is empty all the way down."""
@@ -79,23 +88,17 @@ class BoardColumn(NamedTuple):
     """What of a paper's figure it says: its ``name``, ``figure`` or ``source``."""
 
 
-def _of_overall(show: Callable[[PairedCounts], str]) -> Callable[[BoardResult, str], str]:
-    return lambda result, place: show(result.report.overall)
-
-
 COLUMNS: tuple[BoardColumn, ...] = (
     BoardColumn("model", _title, number=False, always=True, published="name"),
-    BoardColumn("revision", lambda result, place: result.version, number=False, always=True),
-    BoardColumn(
-        "without skills", _of_overall(lambda each: rate(each.sr_without, each.sr_without_interval)), always=True
-    ),
-    BoardColumn("with skills", _of_overall(lambda each: rate(each.sr_with, each.sr_with_interval)), always=True),
-    BoardColumn("difference", _of_overall(lambda each: points(each.gap, each.gap_interval)), always=True),
-    BoardColumn("well-formed", lambda result, place: _well_formed(result)),
-    BoardColumn("score", lambda result, place: _score(result)),
-    BoardColumn("tokens", lambda result, place: _tokens(result)),
-    BoardColumn("reported", lambda result, place: None, published="figure"),
-    BoardColumn("source", lambda result, place: None, number=False, published="source"),
+    BoardColumn("revision", lambda result: result.version, number=False, always=True),
+    BoardColumn("without skills", lambda result: rate(*_overall(result, "sr_without")), always=True),
+    BoardColumn("with skills", lambda result: rate(*_overall(result, "sr_with")), always=True),
+    BoardColumn("difference", lambda result: points(*_overall(result, "gap")), always=True),
+    BoardColumn("well-formed", _well_formed),
+    BoardColumn("score", _score),
+    BoardColumn("tokens", _tokens),
+    BoardColumn("reported", lambda result: None, published="figure"),
+    BoardColumn("source", lambda result: None, number=False, published="source"),
 )
 
 

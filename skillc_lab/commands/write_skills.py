@@ -20,7 +20,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, say
 from skillc_lab.skills.libraries import learn_skills
-from trainers.base import Registry
+from trainers.base import Registry, instance_of
 from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
@@ -147,9 +147,7 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
 # Other forms ----------------------------------------------------------------------------------------------------------
 
 FORMATS = Registry(
-    *("form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats"),
-    "a skill_library.formats.SkillFormat",
-    lambda found: isinstance(found, SkillFormat),
+    "form of skills", "skill_library.formats", "FORMAT", "skillc_gym.skill_formats", instance_of(SkillFormat)
 )
 """Forms by name; a package adds one by an entry point of the group, naming a `SkillFormat`."""
 

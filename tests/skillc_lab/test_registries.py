@@ -18,7 +18,7 @@ ALL = [AGENTS, ALLOCATIONS, BACKENDS, FORMATS, LOGGERS, RECIPES, RETRIEVALS, SCH
 
 @pytest.mark.parametrize("registry", ALL, ids=lambda registry: registry.kind)
 def test_an_object_of_another_kind_is_told_in_one_line(registry: Registry) -> None:
-    assert all(registry.fits(registry.get(name)) for name in registry.names())
+    assert all(registry.wanted.fits(registry.get(name)) for name in registry.names())
     with pytest.raises(ConfigError, match=rf"The {registry.kind} 'math:pi' must be .*; got 3\.14"):
         registry.get("math:pi")
 

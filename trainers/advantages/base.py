@@ -159,8 +159,6 @@ class Scheme(Options):
     """Figures for losses that it gives beside the advantages."""
     whole_trajectories: ClassVar[bool] = False
     """Whether it reads ``batch.trajectories``; columns are enough for the others."""
-    needs_reader: ClassVar[bool] = False
-    """Whether it is refused where no loss reads advantages, since it was asked for by name."""
     needs_memory: ClassVar[str] = ""
     """The name of the one memory that it goes with, if any."""
     needs_allocation: ClassVar[str] = ""

@@ -98,7 +98,6 @@ class RaisedBaseline(Scheme):
     """:func:`raised_baseline` as a scheme."""
 
     name: ClassVar[str] = "raised_baseline"
-    needs_reader: ClassVar[bool] = True
     raise_by: Fraction = 0.5
     """How far the skill's success raises the skill-free baseline (the formula's rho), in [0, 1]."""
     sigma_min: Positive = 0.1

@@ -48,7 +48,7 @@ from trainers.base.processes import (
     launch_warning,
     stop_requests,
 )
-from trainers.base.registry import Registry, current_names, load_object, understands_old_names
+from trainers.base.registry import Registry, Wanted, current_names, instance_of, load_object, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory, Usage
 
 __all__ = ["HARD", "PACKAGES", "REAL", "SHIPPED", "Adapted", "Package", "fetched_folder", "fetched_model"]
@@ -58,6 +58,6 @@ __all__ += ["shipped_trained_policy"]
 __all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "MaskTruncated", "Natural", "NotNegative", "Options"]
 __all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "TaskSampling", "Thoughts"]
 __all__ += ["check_values", "flat_options", "option_names", "override"]
-__all__ += ["Registry", "current_names", "load_object", "understands_old_names"]
+__all__ += ["Registry", "Wanted", "current_names", "instance_of", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]
 __all__ += ["asked_processes", "check_sharded", "end_together", "interrupts", "launch_warning", "stop_requests"]

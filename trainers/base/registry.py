@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import operator
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,6 +15,22 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an object of others must be: in words, and as a check."""
+
+    said: str
+    fits: Callable[[Any], bool]
+
+
+def instance_of(kind: type) -> Wanted:
+    """An instance of a class."""
+    return Wanted(f"a {kind.__module__}.{kind.__name__}", lambda found: isinstance(found, kind))
+
+
+CALLABLE = Wanted("something to call", callable)
 
 
 @dataclass(frozen=True)
@@ -32,10 +49,8 @@ class Registry:
     """What a module calls its object."""
     group: str
     """Entry points of others."""
-    wanted: str
-    """What an object of others must be, for errors."""
-    fits: Callable[[Any], bool]
-    """Whether it is that."""
+    wanted: Wanted
+    """What an object of others must be."""
 
     def names(self) -> tuple[str, ...]:
         """All names, built-in ones first, each sorted."""
@@ -49,7 +64,7 @@ class Registry:
             return built_in[name]
         declared = {entry.name: entry.value for entry in entry_points(group=self.group)}
         if ":" in name or name in declared:
-            return load_object(declared.get(name, name), self.kind, self.wanted, self.fits)
+            return load_object(declared.get(name, name), self.kind, self.wanted)
         raise unknown_name(self.kind, name, self.names(), "One of your own is written module:NAME.")
 
 
@@ -64,20 +79,20 @@ def _built_in(package: str, attribute: str) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def load_object(path: str, kind: str, wanted: str = "something to call", fits: Callable[[Any], bool] = callable) -> Any:
+def load_object(path: str, kind: str, wanted: Wanted = CALLABLE) -> Any:
     """Imports ``module:NAME``; a ConfigError says which ``kind`` of object there is none of, or what is ``wanted``."""
     module, _, name = path.partition(":")
     if not module or not name or module.startswith("."):
         raise ConfigError(f"The {kind} {path!r} is written module:NAME, with the module's full name.")
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = operator.attrgetter(name)(importlib.import_module(module))
     except (ImportError, AttributeError) as error:
         raise ConfigError(
             f"The {kind} {path!r} cannot be imported ({error}); it is written module:NAME, and the module must be "
             "installed or on PYTHONPATH."
         ) from error
-    if not fits(found):
-        raise ConfigError(f"The {kind} {path!r} must be {wanted}; got {found!r}.")
+    if not wanted.fits(found):
+        raise ConfigError(f"The {kind} {path!r} must be {wanted.said}; got {found!r}.")
     return found
 
 
@@ -95,10 +110,10 @@ def current_names(values: Mapping[str, Any], renamed: Mapping[str, str], *, quie
 
 
 def _level_outside() -> int:
-    """The stack level, counted from this function's caller, of whoever calls these packages."""
-    levels = enumerate(inspect.stack(context=0)[1:], start=1)
-    own = (__name__.partition(".")[0], "skillc_lab")
-    return next((at for at, each in levels if each.frame.f_globals.get("__name__", "").partition(".")[0] not in own), 1)
+    """The stack level, counted from this function's caller, of whoever calls this package."""
+    own = __name__.partition(".")[0] + "."
+    callers = (str(each.frame.f_globals.get("__name__")) for each in inspect.stack(context=0)[1:])
+    return next((level for level, name in enumerate(callers, start=1) if not name.startswith(own)), 1)
 
 
 def understands_old_names(renamed: Mapping[str, str]) -> Callable[[Class], Class]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
-from trainers.base import load_object, understands_old_names
+from trainers.base import instance_of, load_object, understands_old_names
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
@@ -134,7 +134,5 @@ def engine_spec(name: str) -> EngineSpec:
         module, _, attribute = ENGINES[name].partition(":")
         built_in: EngineSpec = getattr(importlib.import_module(module), attribute)
         return built_in
-    spec: EngineSpec = load_object(
-        name, "engine", "a trainers.engines.EngineSpec", lambda found: isinstance(found, EngineSpec)
-    )
+    spec: EngineSpec = load_object(name, "engine", instance_of(EngineSpec))
     return spec

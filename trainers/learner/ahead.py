@@ -182,7 +182,7 @@ def check_ahead(config: TrainConfig, recipe: Recipe, processes: int) -> None:
         (config.engine not in IN_PROCESS, f"engine={config.engine} serves the weights that learn; take transformers"),
         (processes > 1, f"{processes} processes train; start one"),
         (config.redraw_groups > 0, "redraw_groups decides by an update's rollouts what else to play; leave it out"),
-        (recipe.memory.learns, f"{recipe.name} learns between updates which skills it shows"),
+        (not recipe.memory.is_fixed, f"{recipe.name} learns between updates which skills it shows"),
     ):
         if holds:
             raise ConfigError(f"rollouts_ahead plays the next update's groups with a copy of the weights, and {why}.")

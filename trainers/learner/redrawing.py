@@ -58,7 +58,7 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
     learns = learns or not all(
         loss.needs_advantages or loss.reads_advantages or loss.regularises for loss in recipe.losses
     )
-    if learns or recipe.memory.learns:
+    if learns or not recipe.memory.is_fixed:
         raise ConfigError(
             f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
             "losses, rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."

@@ -33,8 +33,8 @@ class Memory(Options):
     """Base of a recipe's memory part: a frozen dataclass of its options."""
 
     name: ClassVar[str]
-    learns: ClassVar[bool] = True
-    """Whether what it shows depends on what came before, or on the member."""
+    is_fixed: ClassVar[bool] = False
+    """Whether every rollout with the skill sees the library's text, from the first update to the last."""
     shows_library: ClassVar[bool] = False
     """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
     misleads: ClassVar[bool] = False
@@ -83,7 +83,7 @@ class FixedLibrary(Memory):
     """The environment's skill library, unchanged throughout."""
 
     name: ClassVar[str] = "library"
-    learns: ClassVar[bool] = False
+    is_fixed: ClassVar[bool] = True
     shows_library: ClassVar[bool] = True
 
     def start(self, tools: MemoryTools) -> SkillMemory:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from skill_library.errors import brief
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, needs_extra
-from trainers.base import Registry
+from trainers.base import Registry, Wanted
 from trainers.config import TrainConfig
 from trainers.tracking.files import damage, read_object
 from trainers.tracking.run_folder import POLICY_FILES
@@ -92,10 +92,12 @@ def hub_access(*models: str) -> Iterator[bool]:
             os.environ["HF_HUB_OFFLINE"] = said
 
 
-BACKENDS = Registry(
-    *("backend", "trainers.backends", "BACKEND", "skillc_gym.backends", "a trainers.backends.BackendSpec"),
+# A BackendSpec by what it has: its room lies above this one.
+_BACKEND = Wanted(
+    "a trainers.backends.BackendSpec",
     lambda found: all(hasattr(found, name) for name in ("require", "make", "chat_template")),
 )
+BACKENDS = Registry("backend", "trainers.backends", "BACKEND", "skillc_gym.backends", _BACKEND)
 """Who trains models, and may give their tokenizers a template: built-in ones, entry points, and ``module:BACKEND``.
 
 Here and not beside the backends, which load models: ``chat_template=trl`` asks one for its template."""

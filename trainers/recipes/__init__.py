@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillc_gym.envs.registry import env_spec
-from trainers.base import Registry, flat_options
+from trainers.base import Registry, flat_options, instance_of
 from trainers.config import RECOMMENDED
 from trainers.recipes.method import Credit, Method
 from trainers.recipes.parts.allocation import (
@@ -42,10 +42,7 @@ __all__ += ["Half", "Internalization", "Method", "Never", "NoCurriculum", "Paire
 __all__ += ["SkillBudget", "UpdateView", "Whole", "WholeShare"]
 __all__ += ["get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 
-RECIPES = Registry(
-    *("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes", "a trainers.recipes.Recipe"),
-    lambda found: isinstance(found, Recipe),
-)
+RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes", instance_of(Recipe))
 """Built-in recipes, entry points, and ``module:RECIPE``."""
 
 

@@ -10,7 +10,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages.base import Scheme
 from trainers.advantages.csca import Csca
 from trainers.advantages.group_baselines import Grpo, RaisedBaseline
-from trainers.base import Registry, current_names, flat_options, option_names, override
+from trainers.base import Registry, Wanted, current_names, flat_options, option_names, override
 from trainers.losses.base import Loss
 from trainers.losses.distillation import ForwardDistillation, Relabelling
 from trainers.losses.policy_gradient import ClippedPolicyGradient, EntropyBonus
@@ -20,17 +20,18 @@ from trainers.recipes.parts.curriculum import ContrastAverage, NoCurriculum
 from trainers.recipes.parts.rows import RelabelledRows, RowMaker
 
 
-def _parts(kind: str, package: str, attribute: str, group: str, base: type) -> Registry:
+def _part_on(base: type) -> Wanted:
     def fits(found: Any) -> bool:
         return isinstance(found, type) and issubclass(found, base) and is_dataclass(found) and hasattr(found, "name")
 
-    wanted = f"a dataclass on {base.__module__}.{base.__name__} with a `name` of its own"
-    return Registry(kind, package, attribute, group, wanted, fits)
+    return Wanted(f"a dataclass on {base.__module__}.{base.__name__} with a `name` of its own", fits)
 
 
-SCHEMES = _parts("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages", Scheme)
+SCHEMES = Registry("advantage scheme", "trainers.advantages", "SCHEME", "skillc_gym.advantages", _part_on(Scheme))
 """By the names that ``method.advantage=`` takes."""
-ALLOCATIONS = _parts("allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations", Allocation)
+ALLOCATIONS = Registry(
+    "allocation", "trainers.recipes.parts", "ALLOCATION", "skillc_gym.allocations", _part_on(Allocation)
+)
 """By the names that ``method.allocation=`` takes."""
 
 _RENAMED: Mapping[str, str] = {"lam": "correction_weight", "beta": "kl_coef"}
@@ -98,8 +99,9 @@ class Recipe:
             return (
                 f"{advantage} reads {', '.join(sorted(unknown))}, for which no loss has a head; take another advantage"
             )
-        if self.advantage.needs_reader and not self.reads_advantages:
-            return f"no loss reads what {advantage} gives; take another advantage, or leave the addition baseline out"
+        # GRPO's is the default, which a method without a policy gradient leaves as it is.
+        if not (self.reads_advantages or isinstance(self.advantage, Grpo)):
+            return f"no loss reads what {advantage} gives; leave it out"
         return ""
 
     def _idle_part(self, allocation: str) -> str:
@@ -126,7 +128,7 @@ class Recipe:
 
     def _unfit_memory(self, allocation: str) -> str:
         """As :meth:`_misfit`, of the memory and the parts that go with it."""
-        if self.memory.learns and not self.uses_skills:
+        if not (self.memory.is_fixed or self.uses_skills):
             remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
             return f"memory={self.memory.name!r} {remedy}"
         advantage = f"advantage={self.advantage.name!r}"
@@ -216,7 +218,7 @@ def _allocated(addition: str, allocation: Callable[[], Allocation]) -> Addition:
         part = f"allocation={recipe.allocation.name!r}"
         if "rho" in recipe.options and recipe.options["rho"] is not None:
             part += f" with rho={recipe.options['rho']}"
-        elif recipe.allocation.by_rule:
+        elif recipe.allocation.replaceable:
             return replace(recipe, allocation=allocation())
         raise _taken(addition, recipe, part, "grpo, half_skill_grpo or skillc")
 
@@ -224,7 +226,7 @@ def _allocated(addition: str, allocation: Callable[[], Allocation]) -> Addition:
 
 
 def _distraction(recipe: Recipe) -> Recipe:
-    if recipe.memory.learns:
+    if not recipe.memory.is_fixed:
         raise _taken("distraction", recipe, f"memory={recipe.memory.name!r}", "guarded_imitation or skill_grpo")
     # Whoever is shown a text that does not fit is compared with others that are.
     advantage = recipe.advantage

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from trainers.base import Registry
+from trainers.base import Registry, instance_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,10 +32,7 @@ class RetrievalRule:
     start: Callable[[str | None], Similarity]
 
 
-RETRIEVALS = Registry(
-    *("retrieval rule", "trainers.retrieval", "RULE", "skillc_gym.retrieval", "a trainers.retrieval.RetrievalRule"),
-    lambda found: isinstance(found, RetrievalRule),
-)
+RETRIEVALS = Registry("retrieval rule", __name__, "RULE", "skillc_gym.retrieval", instance_of(RetrievalRule))
 """Built-in rules, entry points, and ``module:RULE``."""
 
 

@@ -80,7 +80,7 @@ def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: None) 
     [
         ("vlm", UnknownNameError, "Did you mean 'vllm'"),
         ("own_engine:NONE", ConfigError, "has no attribute 'NONE'"),
-        ("own_engine:WORD", ConfigError, "must be a trainers.engines.EngineSpec; got"),
+        ("own_engine:WORD", ConfigError, "must be a trainers.engines.registry.EngineSpec; got"),
         ("no_such_module:ENGINE", ConfigError, "No module named 'no_such_module'"),
         *((name, UnknownNameError, "my_module:ENGINE") for name in (":", "module:", "nope")),
     ],

@@ -39,8 +39,8 @@ class Allocation(Options):
     """Whether a task or a type is played in both conditions, so that an update shows what its skill is worth."""
     follows_curriculum: ClassVar[bool] = False
     """Whether it asks a curriculum how many see the skill."""
-    by_rule: ClassVar[bool] = False
-    """Whether a rule as plain as "half" says it, which an addition may replace."""
+    replaceable: ClassVar[bool] = False
+    """Whether an addition may take its place, as that of a plain rule that makes no method."""
     needs_memory: ClassVar[str] = ""
     """The name of the one memory that it goes with, if any."""
 
@@ -80,7 +80,7 @@ class Paired(Allocation):
     """``n_plus`` of each group by the curriculum; a retired type's groups are skill-free."""
 
     name: ClassVar[str] = "paired"
-    by_rule: ClassVar[bool] = True
+    replaceable: ClassVar[bool] = True
     follows_curriculum: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
@@ -93,7 +93,7 @@ class Half(Allocation):
     """Half of each group, rounded up."""
 
     name: ClassVar[str] = "half"
-    by_rule: ClassVar[bool] = True
+    replaceable: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """Half; a ConfigError for a group of one."""
@@ -119,7 +119,7 @@ class Always(Allocation):
     """Every rollout."""
 
     name: ClassVar[str] = "always"
-    by_rule: ClassVar[bool] = True
+    replaceable: ClassVar[bool] = True
     plays_skill_free: ClassVar[bool] = False
     compares: ClassVar[bool] = False
 
@@ -133,7 +133,7 @@ class Never(Allocation):
     """No rollout."""
 
     name: ClassVar[str] = "never"
-    by_rule: ClassVar[bool] = True
+    replaceable: ClassVar[bool] = True
     compares: ClassVar[bool] = False
     uses_skills: ClassVar[bool] = False
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from skillc_gym.envs.registry import short_type
 from skillc_gym.files import replace_file
-from trainers.base import Registry
+from trainers.base import Registry, Wanted
 
 __all__ = ["LOGGERS", "PANELS", "PROJECT", "Logger", "kept_id", "scalars"]
 
@@ -31,10 +31,11 @@ class Logger(Protocol):
         """The run is over, for whatever reason."""
 
 
-LOGGERS = Registry(
-    *("logger", "trainers.tracking.loggers", "LOGGER", "skillc_gym.loggers", "a class with start, log and close"),
+_CLASS = Wanted(
+    "a class with start, log and close",
     lambda found: callable(found) and all(hasattr(found, method) for method in ("start", "log", "close")),
 )
+LOGGERS = Registry("logger", __name__, "LOGGER", "skillc_gym.loggers", _CLASS)
 """Built-in loggers, entry points, and ``module:CLASS``: the names that ``report_to=`` takes."""
 
 PROJECT = "skillc-gym"
