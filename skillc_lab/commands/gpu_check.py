@@ -79,8 +79,10 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")
     _reset_peak()
-    metrics = run(config, progress=progress or SilentProgress()).metrics
-    records, peak = [record for record in metrics if record["event"] == "train"], _peak_mib()
+    result = run(config, progress=progress or SilentProgress())
+    if not result.finished:
+        raise ConfigError(f"The check times whole runs, and its training was stopped: delete {options.out}, start again.")
+    records, peak = [record for record in result.metrics if record["event"] == "train"], _peak_mib()
     reached, possible = update_tflops(records, warm_start["parameters"]), measured.matmul_tflops()
     speed = {"update_tflops": reached, "matmul_tflops": possible, "utilisation": reached / possible}
     if gpu:

@@ -129,6 +129,8 @@ def load_model(config: TrainConfig) -> Any:
             f"attention={config.attention} needs the module {needed} of flash-attn, which is not installed; install it "
             "for this CUDA and torch, or take attention=sdpa."
         )
+    # cuDNN's attention, which torch prefers on some GPUs, plans anew for each shape; here every token has another one.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     pure = config.precision == "pure_bfloat16"
     return _pretrained(
         AutoModelForCausalLM.from_pretrained,
