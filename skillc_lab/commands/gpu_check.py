@@ -50,7 +50,10 @@ class Scale:
 
 def _run(options: GpuCheckOptions) -> int:
     scale = Scale(TINY, 240, 20, tasks_per_step=4, group_size=4) if options.tiny else Scale()
-    table = as_table(run_gpu_check(options, scale, progress=make_progress()))
+    from trainers.models import without_bars
+
+    with without_bars():
+        table = as_table(run_gpu_check(options, scale, progress=make_progress()))
     (options.out / "gpu_check.md").write_text(table + "\n", encoding="utf-8")
     say(table)
     return 0
@@ -81,7 +84,7 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
     _reset_peak()
     result = run(config, progress=progress or SilentProgress())
     if not result.finished:
-        raise ConfigError(f"The check times whole runs, and its training was stopped: delete {options.out}, start again.")
+        raise ConfigError(f"The check times whole runs, and its training was stopped; delete {options.out}, try again.")
     records, peak = [record for record in result.metrics if record["event"] == "train"], _peak_mib()
     reached, possible = update_tflops(records, warm_start["parameters"]), measured.matmul_tflops()
     speed = {"update_tflops": reached, "matmul_tflops": possible, "utilisation": reached / possible}
