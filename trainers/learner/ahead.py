@@ -25,7 +25,7 @@ from skillc_gym.errors import ConfigError, SkillCError
 from trainers.base import Trajectory
 from trainers.config import TrainConfig
 from trainers.engines.registry import IN_PROCESS, TrainerModel, engine_spec
-from trainers.models import load_tokenizer
+from trainers.models import attend_without_plans, load_tokenizer
 from trainers.recipes.recipe import Recipe
 from trainers.rollout.opening import make_chat, make_rollouts, token_policy
 
@@ -157,6 +157,7 @@ def _serve(connection: Connection, config: TrainConfig, model: torch.nn.Module, 
     for number in _STOPPING:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    attend_without_plans()
     chat = make_chat(config, load_tokenizer(config))
     trained = TrainerModel(model, chat.eos_ids, config, autocast=autocast)
     engine = engine_spec(config.engine).for_trainer(trained)

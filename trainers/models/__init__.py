@@ -9,6 +9,7 @@ from skillc_gym.lazy import lazy_exports
 if TYPE_CHECKING:
     from trainers.models.loading import (
         BACKENDS,
+        attend_without_plans,
         bfloat16_slowdown,
         bfloat16_warning,
         cast,
@@ -30,4 +31,4 @@ else:
 
 __all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
 __all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
-__all__ += ["bfloat16_slowdown", "bfloat16_warning", "cast", "extract_adapters", "get_model"]
+__all__ += ["attend_without_plans", "bfloat16_slowdown", "bfloat16_warning", "cast", "extract_adapters", "get_model"]

@@ -129,8 +129,7 @@ def load_model(config: TrainConfig) -> Any:
             f"attention={config.attention} needs the module {needed} of flash-attn, which is not installed; install it "
             "for this CUDA and torch, or take attention=sdpa."
         )
-    # cuDNN's attention, which torch prefers on some GPUs, plans anew for each shape; here every token has another one.
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    attend_without_plans()
     pure = config.precision == "pure_bfloat16"
     return _pretrained(
         AutoModelForCausalLM.from_pretrained,
@@ -237,6 +236,16 @@ def without_bars() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
+
+
+def attend_without_plans() -> None:
+    """Keeps this process off cuDNN's attention, which plans anew for each shape; a rollout's is another at each token.
+
+    Torch prefers it on some GPUs. For all passes alike: a checkpointed one is computed again, in the backward pass.
+    """
+    import torch
+
+    torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 # Precision -----------------------------------------------------------------------------------------------------------

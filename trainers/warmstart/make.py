@@ -18,7 +18,7 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.config import TrainConfig
-from trainers.models import cast, load_model, load_plain_tokenizer, without_bars
+from trainers.models import attend_without_plans, cast, load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
@@ -141,6 +141,7 @@ def make_policy(
     held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
     played = _play_all(recipe, chat_format, progress)
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
+    attend_without_plans()
     model = _adapted(model, recipe).to(device)
     chat, length = ChatTokens(tokenizer), recipe.max_length
     dialogues, kept_back = (

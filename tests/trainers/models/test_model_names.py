@@ -12,7 +12,7 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import bfloat16_slowdown, bfloat16_warning, load_plain_config, loading
+from trainers.models import bfloat16_slowdown, bfloat16_warning, load_model, load_plain_config, loading
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -107,3 +107,15 @@ def test_only_a_processor_that_loses_by_it_is_warned(
     monkeypatch.setattr(loading, "bfloat16_slowdown", lambda: factor)
     said = bfloat16_warning(asked)
     assert bool(said) == ("50 times" in said) == ("take precision=float32" in said) == warned
+
+
+def test_a_model_that_is_loaded_attends_without_plans_for_each_shape(toy_folder: Path) -> None:
+    import torch
+
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        load_model(TrainConfig(model=str(toy_folder / "model")))
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
