@@ -103,7 +103,7 @@ test-browsers: $(VENV)/.test
 	done
 
 test-gpu: $(VENV)/.test
-	$(BIN)/python -m pytest $(SPREAD) -m gpu tests/trainers $(PYTEST_ARGS)
+	TEST_GPU=1 $(BIN)/python -m pytest tests/trainers/test_gpu.py $(PYTEST_ARGS)
 
 # README and tutorial as a newcomer types them, made short.
 newcomer: $(VENV)/.test

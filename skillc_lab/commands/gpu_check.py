@@ -15,6 +15,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
+from trainers.models import without_bars
 from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
@@ -50,8 +51,6 @@ class Scale:
 
 def _run(options: GpuCheckOptions) -> int:
     scale = Scale(TINY, 240, 20, tasks_per_step=4, group_size=4) if options.tiny else Scale()
-    from trainers.models import without_bars
-
     with without_bars():
         table = as_table(run_gpu_check(options, scale, progress=make_progress()))
     (options.out / "gpu_check.md").write_text(table + "\n", encoding="utf-8")

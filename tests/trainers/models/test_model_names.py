@@ -109,13 +109,6 @@ def test_only_a_processor_that_loses_by_it_is_warned(
     assert bool(said) == ("50 times" in said) == ("take precision=float32" in said) == warned
 
 
-def test_a_model_that_is_loaded_attends_without_plans_for_each_shape(toy_folder: Path) -> None:
-    import torch
-
-    before = torch.backends.cuda.cudnn_sdp_enabled()
-    try:
-        torch.backends.cuda.enable_cudnn_sdp(True)
-        load_model(TrainConfig(model=str(toy_folder / "model")))
-        assert not torch.backends.cuda.cudnn_sdp_enabled()
-    finally:
-        torch.backends.cuda.enable_cudnn_sdp(before)
+def test_a_model_that_is_loaded_attends_without_plans_for_each_shape(toy_folder: Path, cudnn: Any) -> None:
+    load_model(TrainConfig(model=str(toy_folder / "model")))
+    assert not cudnn.cudnn_sdp_enabled()

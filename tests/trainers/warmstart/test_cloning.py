@@ -99,6 +99,11 @@ def asked(
     return MakePolicyOptions(Shown(**shown), Cloning(**cloning), out=out / "policy", **fields)
 
 
+def test_cloning_attends_without_plans_for_each_shape(tmp_path: Path, cudnn: Any) -> None:
+    make_policy(asked(tmp_path, {"episodes": 2, "max_steps": 2}, {"batches": 1}).recipe(), tmp_path / "policy")
+    assert not cudnn.cudnn_sdp_enabled()
+
+
 def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, out, steps = asked(tmp_path, {"max_steps": 5}).recipe(), tmp_path / "policy", list[int]()
 
