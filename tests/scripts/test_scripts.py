@@ -38,12 +38,13 @@ def test_training_runs_from_elsewhere(tmp_path: Path):
     assert done.stderr.startswith("skillc train: error: steps")
 
 
-def test_the_nights_commands_are_understood(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["choosing", "transformers"])
+def test_the_nights_commands_are_understood(tmp_path: Path, engine: str) -> None:
     pytest.importorskip("torch", reason="needs the train extra")
     stand_in = tmp_path / "skillc"
     stand_in.write_text('#!/bin/bash\nprintf "%s\\037" "$@" >> said\necho >> said\n')
     stand_in.chmod(0o755)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": "1"}
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": "1", "ENGINE": engine}
     subprocess.run(["bash", str(SCRIPTS / "smollm2" / "night.sh"), "out"], cwd=tmp_path, env=env, check=True)
     said = [line.split("\x1f")[:-1] for line in (tmp_path / "said").read_text().splitlines()]
     commands = [(name.split()[-1], name, words) for name, words in map(split_command, said)]
@@ -53,7 +54,7 @@ def test_the_nights_commands_are_understood(tmp_path: Path) -> None:
     assert recipe.demonstrations.env_kwargs["task_types"] == ("heat", "cool", "clean")
     assert set(recipe.demonstrations.error_rates_without_skill.values()) == {1.0}
     config = made["train"].config()
-    assert (config.engine, config.trained_layers, config.precision) == ("choosing", "upper:15", "bfloat16_copy")
+    assert (config.engine, config.trained_layers, config.precision) == (engine, "upper:15", "bfloat16_copy")
     check_engine(config.engine, config.engine_options)
 
 
