@@ -70,9 +70,9 @@ def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
 
 
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
-    """Draws README's picture: before and after in three worlds, of which two are tuned; stacked for a telephone."""
-    houses, games, shop = (_regimes([name])[0] for name in ("main_houses", "main_games", "shop_more_seeds"))
-    worlds = {"Houses, tuned": houses, "ALFWorld's games, tuned": games, "Shop, untuned": shop}
+    """Draws README's picture: before and after in three worlds, all tuned; stacked for a telephone."""
+    houses, games, shop = (_regimes([name])[0] for name in ("main_houses", "main_games", "main_shop"))
+    worlds = {"Houses": houses, "ALFWorld's games": games, "Shop": shop}
     methods = (houses.rows[0].method, RECOMMENDED)
     size, shape = ((4.2, 8.6), (len(worlds), 1)) if stacked else ((10.5, 3.9), (1, len(worlds)))
     with canvas(path, *size, _first_said(list(worlds.values()), methods)) as figure:
@@ -288,6 +288,7 @@ DRAWN: Mapping[str, Draw] = {
     "main_games_curves": _curves("main_games"),
     "main_houses": _map("main_houses"),
     "main_houses_curves": _curves("main_houses"),
+    "main_shop_curves": _curves("main_shop"),
     "planted_entries": _of(draw_planted, "planted_entries"),
     "planted_entries_only": _of(draw_planted, "planted_entries_only"),
     "real_games_controls": _map("real_games_controls"),

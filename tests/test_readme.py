@@ -132,21 +132,19 @@ def test_the_table_of_results_is_the_records():
 
 
 def test_the_findings_are_the_records():
-    houses, games, untuned, shop = (
-        regime_of(name, "") for name in ("main_houses", "main_games", "real_games_confirmation", "shop_controls")
-    )
+    houses, games, shop = (regime_of(name, "") for name in ("main_houses", "main_games", "main_shop"))
+    untuned, untuned_shop = (regime_of(name, "") for name in ("real_games_confirmation", "shop_controls"))
     easy, long = regime_of("confirmation", "easier"), regime_of("long_houses", "")
-    ends = {
-        regime.name: (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy)
-    }
+    ends = [(percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy, shop)]
     leads = [round(100 * regime.row(RECOMMENDED).against.difference.mean) for regime in (untuned, games)]
-    imitation, guarded = percent(shop.row("context_distillation")), "guarded_imitation"
+    imitation, guarded = percent(untuned_shop.row("context_distillation")), "guarded_imitation"
     for said, figures in {
-        r"(\d+) % in the houses, GRPO at (\d+) %": ends[houses.name],
-        r"on ALFWorld's games at (\d+) and (\d+)": ends[games.name],
-        r"GRPO end at (\d+) % and (\d+) %": ends[easy.name],
+        r"(\d+) % in the houses, GRPO at (\d+) %": ends[0],
+        r"on ALFWorld's games at (\d+) and (\d+)": ends[1],
+        r"in the shop at (\d+) and (\d+)": ends[3],
+        r"GRPO end at (\d+) % and (\d+) %": ends[2],
         r"at (\d+) % on the games": (percent(games.row(guarded)),),
-        r"in the shop it ends at (\d+) %, relabelling at (\d+)": (imitation, percent(shop.row(RECOMMENDED))),
+        r"untuned, it ends at (\d+) %, relabelling at (\d+)": (imitation, percent(untuned_shop.row(RECOMMENDED))),
         r"ended (\d+) points behind on the games, now (\d+)": tuple(leads),
         r"ends at (\d+) % in the houses, still rising": (percent(long.row("grpo")),),
         r"\(docs/methods.md\) at (\d+)": (percent(long.row(guarded)),),
