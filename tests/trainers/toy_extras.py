@@ -1,4 +1,4 @@
-"""A wrapper that shapes rewards, a logger, a metric and an allocation from outside."""
+"""Wrappers that shape rewards and look at a setting of torch, a logger, a metric and an allocation from outside."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
+from torch.backends import cuda
 
 from trainers.recipes import Allocation
 
@@ -21,6 +22,14 @@ class Allowance(gymnasium.Wrapper[str, str, str, str]):
     def step(self, action: str) -> Any:
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, float(reward) + self.amount, terminated, truncated, info
+
+
+class WithoutPlans(gymnasium.Wrapper[str, str, str, str]):
+    """Is made where cuDNN's attention is off alone."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        assert not cuda.cudnn_sdp_enabled()
 
 
 class Kept:

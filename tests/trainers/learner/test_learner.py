@@ -451,6 +451,14 @@ def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(na
     ahead.close()
 
 
+def test_the_process_that_plays_attends_without_plans_for_each_shape(named: Make) -> None:
+    asked = named(**AHEAD, env_wrappers={f"{EXTRAS}:WithoutPlans": {}})
+    ahead = Ahead(asked, WeightsCopy(load_model(asked), lambda: None))
+    ahead.begin(Drawn(1, ("train/echo/red-0",), (0,)), group_size=1, seed=0, sampling=asked.sampling)
+    assert len(ahead.collect()) == 1
+    ahead.close()
+
+
 def test_a_device_has_written_the_copy_before_another_process_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     model: Any = SimpleNamespace(parameters=lambda: [SimpleNamespace(is_cuda=True)])
