@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
-from torch.backends import cuda
+import torch
 
 from trainers.recipes import Allocation
 
@@ -29,7 +29,8 @@ class WithoutPlans(gymnasium.Wrapper[str, str, str, str]):
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
-        assert not cuda.cudnn_sdp_enabled()
+        attention: Any = torch.backends.cuda
+        assert not attention.cudnn_sdp_enabled()
 
 
 class Kept:
