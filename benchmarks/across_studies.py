@@ -102,21 +102,33 @@ def criteria(options: argparse.Namespace) -> dict[str, Any]:
         "others": options.beside,
         "records": record_names(options.records),
         "regimes": [
-            {"record": path.stem, **_criteria(regime, options.method, options.beside)} for path, regime in regimes
+            {"record": path.stem, **_criteria(regime, _beside(options, regime), options.method, options.beside)}
+            for path, regime in regimes
         ],
     }
 
 
-def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, Any]:
-    own, *cells = _cells(regime, method, *others)
+def _beside(options: argparse.Namespace, regime: Regime) -> Regime:
+    """Where the others' cells are: in the regime itself, or in another record's, of the same start and tasks."""
+    if options.beside_from is None:
+        return regime
+    for found in regimes_of([read_record(options.beside_from)]):
+        if found.start == regime.start and found.cells[0].panel_sha256 == regime.cells[0].panel_sha256:
+            return found
+    raise ConfigError(f"{options.beside_from} has no cells of {regime.name} on the same tasks")
+
+
+def _criteria(regime: Regime, beside: Regime, method: str, others: Sequence[str]) -> dict[str, Any]:
+    (own,), cells = _cells(regime, method), _cells(beside, *others)
     if not own:
         known = ", ".join(sorted({cell.method for cell in regime.cells}))
         raise ConfigError(f"{regime.name} has no cells of {method!r}; there are {known}")
     played = {name: found for name, found in zip(others, cells, strict=True) if found}
     ends = _judged({name: difference(own, found) for name, found in played.items()})
     areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
-    ends = _as_in_study(ends, regime, method, "against")
-    areas = _as_in_study(areas, regime, method, "area_against")
+    if beside is regime:
+        ends = _as_in_study(ends, regime, method, "against")
+        areas = _as_in_study(areas, regime, method, "area_against")
     shown = _judged({name: difference(own, found, skill=True) for name, found in played.items()})
     with_skill = change(own, _before(regime), skill=True)
     return {
@@ -254,6 +266,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=RECOMMENDED, help=f"the method (default: {RECOMMENDED})")
     parser.add_argument("--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains the first alone")
+    parser.add_argument(
+        "--beside-from", type=Path, help="criteria: the record of the others' cells, where it is another"
+    )
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 
 
