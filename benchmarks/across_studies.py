@@ -31,6 +31,7 @@ from skillc_lab.studies import (
     read_record,
     regimes_of,
     success,
+    with_baseline,
 )
 from skillc_lab.studies.table import BaselineComparison
 from skillc_lab.tables import record_names
@@ -96,39 +97,31 @@ def _as_in_study(judged: dict[str, Any], regime: Regime, method: str, measure: s
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
     """A method beside others: the end without and with the skill, the mean over training; no records are pooled."""
-    regimes = [(path, regime) for path in options.records for regime in regimes_of([read_record(path)])]
+    records = {path: read_record(path) for path in options.records}
+    if options.baseline_from:
+        other, method = options.baseline_from
+        records = {path: with_baseline(each, read_record(Path(other)), method) for path, each in records.items()}
+    regimes = [(path, regime) for path, record in records.items() for regime in regimes_of([record])]
     return {
         "method": options.method,
         "others": options.beside,
         "records": record_names(options.records),
         "regimes": [
-            {"record": path.stem, **_criteria(regime, _beside(options, regime), options.method, options.beside)}
-            for path, regime in regimes
+            {"record": path.stem, **_criteria(regime, options.method, options.beside)} for path, regime in regimes
         ],
     }
 
 
-def _beside(options: argparse.Namespace, regime: Regime) -> Regime:
-    """Where the others' cells are: in the regime itself, or in another record's, of the same start and tasks."""
-    if options.beside_from is None:
-        return regime
-    for found in regimes_of([read_record(options.beside_from)]):
-        if found.start == regime.start and found.cells[0].panel_sha256 == regime.cells[0].panel_sha256:
-            return found
-    raise ConfigError(f"{options.beside_from} has no cells of {regime.name} on the same tasks")
-
-
-def _criteria(regime: Regime, beside: Regime, method: str, others: Sequence[str]) -> dict[str, Any]:
-    (own,), cells = _cells(regime, method), _cells(beside, *others)
+def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, Any]:
+    own, *cells = _cells(regime, method, *others)
     if not own:
         known = ", ".join(sorted({cell.method for cell in regime.cells}))
         raise ConfigError(f"{regime.name} has no cells of {method!r}; there are {known}")
     played = {name: found for name, found in zip(others, cells, strict=True) if found}
     ends = _judged({name: difference(own, found) for name, found in played.items()})
     areas = _judged({name: area_difference(own, found, regime.budget) for name, found in played.items()})
-    if beside is regime:
-        ends = _as_in_study(ends, regime, method, "against")
-        areas = _as_in_study(areas, regime, method, "area_against")
+    ends = _as_in_study(ends, regime, method, "against")
+    areas = _as_in_study(areas, regime, method, "area_against")
     shown = _judged({name: difference(own, found, skill=True) for name, found in played.items()})
     with_skill = change(own, _before(regime), skill=True)
     return {
@@ -266,9 +259,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=RECOMMENDED, help=f"the method (default: {RECOMMENDED})")
     parser.add_argument("--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains the first alone")
-    parser.add_argument(
-        "--beside-from", type=Path, help="criteria: the record of the others' cells, where it is another"
-    )
+    taken = "criteria: the record and the method that the baseline's cells are taken from"
+    parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 
 

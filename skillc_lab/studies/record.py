@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -146,6 +146,15 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
     if not found:
         raise ConfigError("There is nothing to draw: no record has a cell of its baseline")
     return found
+
+
+def with_baseline(record: ComparisonRecord, other: ComparisonRecord, method: str) -> ComparisonRecord:
+    """A record whose baseline's cells are a method's of another one; a ConfigError where that played other tasks."""
+    taken = [replace(cell, method=record.baseline) for cell in other.results if cell.method == method]
+    kept = [cell for cell in record.results if cell.method != record.baseline]
+    if not taken or len({cell.panel_sha256 for cell in (*kept, *taken)}) > 1:
+        raise ConfigError(f"{other.title} has no cells of {method} on the tasks of {record.title}")
+    return replace(record, results=[*kept, *taken])
 
 
 def by_lead(regimes: Sequence[Regime]) -> list[str]:

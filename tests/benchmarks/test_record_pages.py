@@ -208,20 +208,21 @@ def test_a_pair_that_the_study_judges_keeps_its_verdict(tmp_path: Path):
     assert own.against.adjusted_p > 2 * own.against.difference.p_value, "over more methods than stand in this table"
 
 
-def test_the_others_may_stand_in_another_record_of_the_same_tasks(tmp_path: Path, refused):
+def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Path, refused):
     path = written(tmp_path)
-    alone = json.loads(path.read_text())
-    alone["cells"] = [each for each in alone["cells"] if each["method"] in (UNTRAINED, "grpo")]
-    write(tmp_path / "alone.json", alone)
-    words = ("--method", "grpo", "--beside", "contrastive_relabelling", "skillc", "--beside-from")
-    (found,) = table_of(across_studies, tmp_path, "criteria", tmp_path / "alone.json", *words, path)["regimes"]
-    ends = {name: each["end"]["mean"] for name, each in found["beside"].items()}
-    assert ends["contrastive_relabelling"] == pytest.approx(-0.6, abs=0.05)
-    assert ends["skillc"] > ends["contrastive_relabelling"]
-    (alone["panels"]["q"],) = alone["panels"].values()
-    alone["cells"] = [{**each, "panel_sha256": "q"} for each in alone["cells"]]
-    write(tmp_path / "alone.json", alone)
-    refused("same tasks", across_studies, "criteria", tmp_path / "alone.json", *words, path)
+    other = json.loads(path.read_text())
+    other["cells"] = [
+        each | {"method": "hot"} for each in other["cells"] if each["method"] == "contrastive_relabelling"
+    ]
+    write(tmp_path / "other.json", other)
+    words = ("--beside", "grpo", "--baseline-from", tmp_path / "other.json", "hot")
+    (found,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
+    assert found["beside"]["grpo"]["end"]["mean"] == 0, "beside itself"
+    assert found["beside"]["grpo"]["end"]["verdict"] == "equivalent"
+    (other["panels"]["q"],) = other["panels"].values()
+    other["cells"] = [each | {"panel_sha256": "q"} for each in other["cells"]]
+    write(tmp_path / "other.json", other)
+    refused("no cells of hot on the tasks", across_studies, "criteria", path, *words)
 
 
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
