@@ -53,6 +53,16 @@ CLAIMS: Mapping[str, Mapping[str, float]] = {
 _TURNED: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
+def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
+    """Every record's regimes, with the baseline that was asked for."""
+    records = [(path, read_record(path)) for path in options.records]
+    if options.baseline_from:
+        path, method = options.baseline_from
+        other = read_record(Path(path))
+        records = [(path, with_baseline(record, other, method)) for path, record in records]
+    return [(path, regime) for path, record in records for regime in regimes_of([record])]
+
+
 def _cells(regime: Regime, *methods: str) -> list[list[CellResult]]:
     return [[cell for cell in regime.cells if cell.method == method] for method in methods]
 
@@ -97,17 +107,13 @@ def _as_in_study(judged: dict[str, Any], regime: Regime, method: str, measure: s
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
     """A method beside others: the end without and with the skill, the mean over training; no records are pooled."""
-    records = {path: read_record(path) for path in options.records}
-    if options.baseline_from:
-        other, method = options.baseline_from
-        records = {path: with_baseline(each, read_record(Path(other)), method) for path, each in records.items()}
-    regimes = [(path, regime) for path, record in records.items() for regime in regimes_of([record])]
     return {
         "method": options.method,
         "others": options.beside,
         "records": record_names(options.records),
         "regimes": [
-            {"record": path.stem, **_criteria(regime, options.method, options.beside)} for path, regime in regimes
+            {"record": path.stem, **_criteria(regime, options.method, options.beside)}
+            for path, regime in _regimes(options)
         ],
     }
 
@@ -135,9 +141,8 @@ def _criteria(regime: Regime, method: str, others: Sequence[str]) -> dict[str, A
 
 def gains(options: argparse.Namespace) -> dict[str, Any]:
     """A row for each task type of a regime: its rates before training, and the difference of two methods after it."""
-    regimes = [regime for path in options.records for regime in regimes_of([read_record(path)])]
     other = options.beside[0]
-    rows = [row for regime in regimes for row in _gains(regime, options.method, other)]
+    rows = [row for _, regime in _regimes(options) for row in _gains(regime, options.method, other)]
     return {"method": options.method, "beside": other, "records": record_names(options.records), "types": rows}
 
 
@@ -259,7 +264,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=RECOMMENDED, help=f"the method (default: {RECOMMENDED})")
     parser.add_argument("--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains the first alone")
-    taken = "criteria: the record and the method that the baseline's cells are taken from"
+    taken = "criteria, gains: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 

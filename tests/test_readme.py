@@ -135,14 +135,16 @@ def test_the_findings_are_the_records():
     houses, games, shop = (regime_of(name, "") for name in ("main_houses", "main_games", "main_shop"))
     untuned, untuned_shop = (regime_of(name, "") for name in ("real_games_confirmation", "shop_controls"))
     easy, long = regime_of("confirmation", "easier"), regime_of("long_houses", "")
-    ends = [(percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy, shop)]
+    house_ends, game_ends, easy_ends, shop_ends = (
+        (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy, shop)
+    )
     leads = [round(100 * regime.row(RECOMMENDED).against.difference.mean) for regime in (untuned, games)]
     gap, guarded = untuned_shop.row("context_distillation").against.difference.mean, "guarded_imitation"
     for said, figures in {
-        r"(\d+) % in the houses, GRPO at (\d+) %": ends[0],
-        r"on ALFWorld's games at (\d+) and (\d+)": ends[1],
-        r"in the shop at (\d+) and (\d+)": ends[3],
-        r"GRPO end at (\d+) % and (\d+) %": ends[2],
+        r"(\d+) % in the houses, GRPO at (\d+) %": house_ends,
+        r"on ALFWorld's games at (\d+) and (\d+)": game_ends,
+        r"in the shop at (\d+) and (\d+)": shop_ends,
+        r"GRPO end at (\d+) % and (\d+) %": easy_ends,
         r"at (\d+) % on the games": (percent(games.row(guarded)),),
         r"in the shop, untuned, (\d+) points lower": (round(-100 * gap),),
         r"ended (\d+) points behind on the games, now (\d+)": tuple(leads),

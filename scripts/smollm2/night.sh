@@ -17,7 +17,7 @@
 # On a GPU, declared before it runs: the same with ENGINE=transformers and METHODS="contrastive_relabelling
 # guarded_imitation grpo", all at once (JOBS=9). Replies are then written freely, word by word, and what is no possible
 # command is answered as upstream answers it. Rates are those above; none is chosen anew, guarded imitation has
-# relabelling's. Of runs that the time does not suffice for, whole methods are left out, the last first.
+# relabelling's. If time runs out, whole methods are left out, the last first.
 #
 # From outside: ENGINE, METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE and TEMPERATURE (of all methods), PER_TYPE tasks of an
 # evaluation, START (a folder), JOBS at once, PRECISION (float32 where a processor is faster so:
@@ -25,9 +25,9 @@
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
-start=${START:-$out/start} per_type=${PER_TYPE:-48}
-played=(engine="${ENGINE:-choosing}" precision="${PRECISION:-bfloat16_copy}" share_prefixes=true max_episode_steps=14)
-if [ "${ENGINE:-choosing}" = choosing ]; then played+=('engine.never=["help", "inventory"]'); fi
+start=${START:-$out/start} per_type=${PER_TYPE:-48} engine=${ENGINE:-choosing}
+played=(engine="$engine" precision="${PRECISION:-bfloat16_copy}" share_prefixes=true max_episode_steps=14)
+if [ "$engine" = choosing ]; then played+=('engine.never=["help", "inventory"]'); fi
 
 evaluated() {  # MODEL FOLDER
     test -f "$2/report.json" || skillc evaluate model="$1" "${played[@]}" split=valid_unseen --per-type "$per_type" --out "$2"
