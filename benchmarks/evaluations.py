@@ -95,7 +95,7 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
     told = ("parameters", "loss_held_out", "demonstrator_success", "recipe", "versions")
     by_method: dict[str, list[_Course]] = {}
     for course in found:
-        by_method.setdefault(str(course.run.config["method"]), []).append(course)
+        by_method.setdefault(course.name, []).append(course)
     baseline = next(iter(by_method.values()))
     return {
         # A start may be older than the runs, as one that comes along is: its hash says which it was.
@@ -108,14 +108,19 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Course:
-    """A run from the start, and what its policy does."""
+    """A run from the start, and what its policy does; in a folder ``METHOD@RATE-seedN`` the name holds the rate, too."""
 
+    name: str
     run: RunRecords
     after: PairedReport
 
     @classmethod
     def read(cls, folder: Path) -> _Course:
-        return cls(RunRecords.read(folder / "run"), PairedReport.from_json(_read(folder / "after", "report")))
+        run = RunRecords.read(folder / "run")
+        _, *rate = folder.name.split("-seed")[0].split("@")
+        return cls(
+            "@".join([str(run.config["method"]), *rate]), run, PairedReport.from_json(_read(folder / "after", "report"))
+        )
 
     def to_json(self) -> dict[str, Any]:
         updates = [_update(each) for each in self.run.train]

@@ -113,10 +113,11 @@ def course(folder: Path, seed: int, method: str = "skillc") -> Path:
 
 def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path: Path, refused):
     folders = [course(tmp_path / str(seed), seed) for seed in (1, 2)]
-    record = table_of(evaluations, tmp_path, "courses", *folders, course(tmp_path / "grpo", 2, "grpo"))
+    others = [course(tmp_path / name, 2, "grpo") for name in ("grpo-seed2", "grpo@1e-4-seed2")]
+    record = table_of(evaluations, tmp_path, "courses", *folders, *others)
     before, *after = (report(step, seed) for step, seed in ((0, 0), (180, 1), (180, 2)))
-    assert list(record["methods"]) == ["skillc", "grpo"]
-    found, other = record["methods"].values()
+    assert list(record["methods"]) == ["skillc", "grpo", "grpo@1e-4"]
+    found, other, _ = record["methods"].values()
     gains = [each.overall.sr_without - before.overall.sr_without for each in after]
     assert found["change"]["without"]["mean"] == pytest.approx(sum(gains) / 2)
     assert found["change"]["without"]["interval"][0] > 0
