@@ -108,7 +108,7 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Course:
-    """A run from the start, and what its policy does; in a folder ``METHOD@RATE-seedN`` the name holds the rate, too."""
+    """A run from the start, and what its policy does; ``METHOD@RATE-seedN`` is told by its rate, too."""
 
     name: str
     run: RunRecords
