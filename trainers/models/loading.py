@@ -158,7 +158,10 @@ def load_plain_tokenizer(config: TrainConfig) -> Any:
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
     # Auto classes prefer the model family's tokenizer to the one in the folder, also where that is of another kind.
     own = _declared_class(config.model_path) in ("TokenizersBackend", "PreTrainedTokenizerFast")
-    return _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+    tokenizer = _pretrained((PreTrainedTokenizerFast if own else AutoTokenizer).from_pretrained, config)
+    if tokenizer.pad_token is None:  # as of many base models; padding is masked, so that any token will do
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
 
 
 def load_tokenizer(config: TrainConfig) -> Any:

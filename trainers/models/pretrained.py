@@ -157,6 +157,9 @@ def _check(path: Path, sha256: str, what: str) -> None:
 
 # From GGUF to transformers -------------------------------------------------------------------------------------------
 
+_SPECIAL = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
+"""What transformers and a GGUF file call the special tokens."""
+
 
 def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
     """Writes a checkpoint of a GGUF file, weights in float32; a CheckpointError if the rebuilt tokenizer differs."""
@@ -167,6 +170,10 @@ def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
         fields = GGUFReader(gguf).fields
         tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
+        # transformers reads them from the file itself since 5.23; before, it ends replies with another.
+        for role, name in _SPECIAL.items():
+            if number := fields.get(f"tokenizer.ggml.{name}_token_id"):
+                setattr(tokenizer, f"{role}_token", tokens[number.contents()])
         reference = byte_pair_tokenizer(tokens, merges)
         if splits_digits:
             split_digits(tokenizer.backend_tokenizer)

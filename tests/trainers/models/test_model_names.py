@@ -12,7 +12,14 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import bfloat16_slowdown, bfloat16_warning, load_model, load_plain_config, loading
+from trainers.models import (
+    bfloat16_slowdown,
+    bfloat16_warning,
+    load_model,
+    load_plain_config,
+    load_plain_tokenizer,
+    loading,
+)
 from trainers.models.loading import check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
@@ -51,6 +58,13 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
         check_model(str(policy))
     (policy / POLICY_FILES).unlink()
     check_model(str(policy))
+
+
+def test_a_tokenizer_without_padding_pads_with_its_end(tmp_path: Path) -> None:
+    tokenizer = load_plain_tokenizer(TrainConfig(model="shipped"))
+    end, tokenizer.pad_token = tokenizer.eos_token, None
+    tokenizer.save_pretrained(tmp_path)
+    assert load_plain_tokenizer(TrainConfig(model=str(tmp_path))).pad_token == end
 
 
 @pytest.fixture

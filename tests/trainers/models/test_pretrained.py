@@ -204,7 +204,7 @@ def smollm2(own_cache: str | None, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_smollm2_speaks_chatml_in_both_forms(smollm2: str) -> None:
     tokenizer = load_plain_tokenizer(TrainConfig(model=smollm2))
     chat = ChatTokens(tokenizer)
-    assert chat.end_id == tokenizer.convert_tokens_to_ids("<|im_end|>") == 2
+    assert chat.end_id == tokenizer.eos_token_id == tokenizer.convert_tokens_to_ids("<|im_end|>") == 2
     ids = chat.prompt([{"role": "user", "content": "in cabinet  12"}])
     assert tokenizer.decode(ids).endswith("in cabinet  12<|im_end|>\n<|im_start|>assistant\n")
     assert tokenizer.convert_ids_to_tokens(tokenizer.encode("  12"))[-2:] == ["1", "2"]
