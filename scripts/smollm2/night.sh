@@ -21,9 +21,9 @@
 #
 # From an open start, declared before it runs, since GRPO has no gradient from the one above: the demonstrator of
 # ERRORS=0.75 DEVICE=cuda scripts/smollm2/start.sh leaves the step out in three of four tasks without the skill, so that
-# the policy wins some of them. All else is as on a GPU, METHODS="contrastive_relabelling grpo grpo@1e-4
-# guarded_imitation": GRPO plays at two rates, which is one more than ours have, and both are reported. The primary
-# outcome is that of all nights, compared with GRPO's better rate on the same seeds.
+# the policy wins some of them. STEPS=16, all else as on a GPU, METHODS="contrastive_relabelling grpo grpo@1e-4", then
+# METHODS=guarded_imitation: GRPO plays at two rates, which is one more than ours have, and both are reported. The
+# primary outcome is that of all nights, compared with GRPO's better rate on the same seeds.
 #
 # From outside: ENGINE, METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of methods without @RATE), TEMPERATURE, PER_TYPE tasks of an
 # evaluation, START (a folder), JOBS at once, PRECISION (float32 where a processor is faster so:
