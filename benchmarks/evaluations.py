@@ -87,7 +87,7 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
     """Runs from one warm start, and the evaluations before and after them."""
     first, *_ = options.folders
     before = PairedReport.from_json(_read(first / "before", "report"))
-    card = read_json(first / "start" / CARD)
+    card, weights = read_json(first / "start" / CARD), first / "start/model.safetensors"
     found = [_Course.read(folder) for folder in options.folders]
     parts = [folder / part for folder in options.folders for part in ("run", "before", "after")]
     versions = [_read(part, "versions") for part in parts]
@@ -97,9 +97,11 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
     for course in found:
         by_method.setdefault(course.name, []).append(course)
     baseline = next(iter(by_method.values()))
+    sha256 = sha256_of_file(weights) if weights.is_file() else card["weights_sha256"]
     return {
-        # A start may be older than the runs, as one that comes along is: its hash says which it was.
-        "start": {name: card[name] for name in told} | {"sha256": sha256_of_file(first / "start/model.safetensors")},
+        # A start may be older than the runs, as one that comes along is: its hash says which it was. Where weights are
+        # too large to be brought along, the card that was written with them says it.
+        "start": {name: card[name] for name in told} | {"sha256": sha256},
         "before": before.to_json(),
         "methods": {method: _over_seeds(before, runs, baseline) for method, runs in by_method.items()},
         "versions": versions[0] | {"git": git},
