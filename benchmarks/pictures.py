@@ -34,6 +34,7 @@ from skillc_lab.studies import (
     ComparisonRecord,
     MethodRow,
     Regime,
+    draw_band,
     draw_curves,
     draw_regime_map,
     read_method,
@@ -74,16 +75,16 @@ def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
     return lambda path: draw(read_json(RECORDS / f"{name}.json"), path)
 
 
-# README's picture: before and after, every seed a line, two methods, one plot per world -------------------------------
+# README's picture: the course of training and where it ends, two methods, one plot per world ------------------------
 
 
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
-    """Draws README's picture: before and after in three worlds, all tuned; stacked for a telephone."""
+    """Draws README's picture: who learns first and where it ends in three worlds, tuned; stacked for a telephone."""
     houses, shop = (_regimes([name])[0] for name in ("main_houses", "main_shop"))
     games = games_tuned().regimes[0]
     worlds = {"Houses": houses, "ALFWorld's games": games, "Shop": shop}
     methods = (houses.rows[0].method, RECOMMENDED)
-    size, shape = ((4.2, 8.6), (len(worlds), 1)) if stacked else ((10.5, 3.9), (1, len(worlds)))
+    size, shape = ((4.4, 9.6), (len(worlds), 1)) if stacked else ((10.5, 4.0), (1, len(worlds)))
     with canvas(path, *size, _first_said(list(worlds.values()), methods)) as figure:
         for axes, (name, regime) in zip(figure.subplots(*shape, sharey=True), worlds.items(), strict=True):
             _draw_world(axes, regime, method_styles(methods))
@@ -91,40 +92,54 @@ def draw_first_picture(path: Path, stacked: bool = False) -> None:
         shared_legend(figure, 1 if stacked else 3)
 
 
-def _ends(regime: Regime, method: str) -> list[tuple[float, float]]:
-    """Success without the skill before and after training on the same held-out tasks, one pair per seed."""
-    start = regime.before
-    return [(start.without, cell.without) for cell in regime.cells if start is not None and cell.method == method]
-
-
 def _draw_world(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> None:
-    for method, style in styles.items():
-        pairs = _ends(regime, method)
-        for pair in pairs:
-            axes.plot((0, 1), pair, color=style.colour, linewidth=0.8, alpha=0.55)
-        before, after = (fmean(side) for side in zip(*pairs, strict=True))
-        mean = {"color": style.colour, "label": style.label, "linewidth": 3.0, "marker": "o", "markersize": 6}
-        axes.plot((0, 1), (before, after), **mean)
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    """Courses on the tasks of validation; to their right, ends on new tasks, every seed a point."""
+    width = regime.budget / 1000
+    new, rows = 1.15 * width, {name: _row(regime, name) for name in styles}
+    box = {"facecolor": "#f3f4f6", "edgecolor": "none", "pad": 1.0}
+    axes.axvspan(1.04 * width, 1.55 * width, color=box["facecolor"], zorder=0)
+    for row, place in zip(rows.values(), _apart([row.without.mean for row in rows.values()]), strict=True):
+        style, end = styles[row.method], row.without.mean
+        draw_band(axes, row, regime.budget, style)
+        ends = [cell.without for cell in row.cells]
+        axes.plot([new] * len(ends), ends, linestyle="none", marker=".", color=style.colour, alpha=0.6)
+        axes.plot([new], [end], marker="o", markersize=7, color=style.colour, markeredgecolor="white")
         shown = {"va": "center", "fontsize": 11, "color": style.colour, "fontweight": "bold", "bbox": box}
-        axes.annotate(f"{100 * after:.0f} %", (1.05, after), **shown)
+        axes.annotate(f"{100 * end:.0f} %", (1.22 * width, place), **shown)
     if regime.before is not None:
         level = {"color": "#3b414a", "linewidth": 1.0, "linestyle": ":", "label": "with the skill, before training"}
-        axes.axhline(regime.before.with_skill, **level)
-    axes.set_xlim(-0.08, 1.35)
-    axes.set_xticks([0, 1], ["before", "after training"])
+        axes.plot([1.04 * width, 1.55 * width], [regime.before.with_skill] * 2, **level)
+    axes.set_xlim(0, 1.55 * width)
+    axes.set_xticks([0, round(width / 2), width, 1.3 * width], ["0", f"{width / 2:.0f}k", f"{width:.0f}k", "new tasks"])
+    axes.set_xlabel("tokens generated", loc="left")
     rate_axis(axes, "success without the skill" if axes.get_subplotspec().is_first_col() else "")
+
+
+def _row(regime: Regime, method: str) -> MethodRow:
+    row = regime.row(method)
+    if row is None:
+        raise ConfigError(f"{regime.name} has no cells of {method}, which README's picture shows")
+    return row
+
+
+def _apart(heights: Sequence[float], least: float = 0.08) -> list[float]:
+    """Where the words of two points stand, so that they can be read where the points meet."""
+    first, second = heights
+    gap = max(0.0, least - abs(first - second)) / 2
+    return [first - gap, second + gap] if first <= second else [first + gap, second - gap]
 
 
 def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
     """What the picture shows, in one sentence made from its own figures."""
-    spans = []
-    for method in methods:
-        means = [fmean(after for _, after in _ends(regime, method)) for regime in regimes]
-        spans.append(f"{100 * min(means):.0f} to {100 * max(means):.0f} %")
-    before = max(regime.before.without for regime in regimes if regime.before is not None)
-    baseline, own = spans
-    return f"Without the skill {100 * before:.0f} % succeed before training, {own} after it; after GRPO {baseline}"
+    pairs = [tuple(_row(regime, method) for method in methods) for regime in regimes]
+    course, end = (
+        sorted(round(100 * (own - base)) for base, own in found)
+        for found in (
+            [(base.area.mean, own.area.mean) for base, own in pairs],
+            [(base.without.mean, own.without.mean) for base, own in pairs],
+        )
+    )
+    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {end[0]} to {end[-1]}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------

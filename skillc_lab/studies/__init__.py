@@ -2,7 +2,7 @@
 
 from skillc_lab.studies.cells import Changed, replay_cell, run_cell
 from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
-from skillc_lab.studies.pictures import draw_curves, draw_record, draw_regime_map
+from skillc_lab.studies.pictures import draw_band, draw_curves, draw_record, draw_regime_map
 from skillc_lab.studies.plan import UNTRAINED, Cell, ComparisonPlan, read_method
 from skillc_lab.studies.record import ComparisonRecord, Regime, read_record, regimes_of, with_baseline, write_comparison
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
@@ -33,6 +33,7 @@ __all__ = [
     "cores",
     "cross",
     "difference",
+    "draw_band",
     "draw_curves",
     "draw_record",
     "draw_regime_map",

@@ -121,7 +121,7 @@ def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
                 continue
             drawn = [row for name in styles if (row := regime.row(name))]
             for row in drawn:
-                _draw_band(axes, row, regime.budget, styles[row.method])
+                draw_band(axes, row, regime.budget, styles[row.method])
             how = f"{regime.name}, {regime.seeds}, without the skill; band: standard error; points: seeds at their end"
             title(axes, f"{_headline(drawn, 'area')} averaged over training", how)
             axes.set_xlabel("tokens generated (thousands)")
@@ -129,7 +129,8 @@ def draw_curves(regimes: Sequence[Regime], path: Path) -> None:
         shared_legend(figure, min(len(styles), 2 * across + 1))
 
 
-def _draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None:
+def draw_band(axes: Any, row: MethodRow, budget: int, style: LineStyle) -> None:
+    """Draws a method's mean over its seeds with a band of one standard error, and where each seed ends, as a point."""
     curves = [cell.curve for cell in row.cells]
     ends = [curve[-1] for curve in curves]
     grid = np.linspace(0, budget, 101)
