@@ -185,8 +185,9 @@ def test_an_average_of_weights_in_bfloat16_moves_by_small_steps(started: Make) -
 
 def test_a_revision_is_asked_of_a_hub_and_never_of_a_folder(toy_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
+    own = load_plain_tokenizer(TrainConfig(model=str(toy_folder / "model")))
     load = "transformers.AutoTokenizer.from_pretrained"
-    monkeypatch.setattr(load, lambda model, **options: asked.update(options, model=model))
+    monkeypatch.setattr(load, lambda model, **options: asked.update(options, model=model) or own)
     load_plain_tokenizer(TrainConfig(model="some/model", revision="v1"))
     assert (asked["model"], asked["revision"]) == ("some/model", "v1")
     with pytest.raises(ConfigError, match=r"revision='v1'.*is a folder"):
