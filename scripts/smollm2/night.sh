@@ -53,7 +53,8 @@ course() {  # METHOD SEED: start, before, run and after in one folder, as benchm
 }
 
 if [ "${2:-}" = course ]; then
-    course "$3" "$4" 2>&1 | tee -a "$out/$3-seed$4.log"  # what a run says stays with it
+    mkdir -p "$out/$3-seed$4"
+    course "$3" "$4" 2>&1 | tee -a "$out/$3-seed$4/course.log"  # what a run says stays with it
     exit
 fi
 test -f "$start/policy_card.json" || bash "$(dirname "$0")/start.sh" "$start"
