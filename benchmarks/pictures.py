@@ -111,7 +111,7 @@ def _draw_world(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> N
         axes.plot([1.04 * width, 1.55 * width], [regime.before.with_skill] * 2, **level)
     axes.set_xlim(0, 1.55 * width)
     axes.set_xticks([0, round(width / 2), width, 1.3 * width], ["0", f"{width / 2:.0f}k", f"{width:.0f}k", "new tasks"])
-    axes.set_xlabel("tokens generated", loc="left")
+    axes.set_xlabel("tokens; validation tasks ± standard error", loc="left", fontsize=9)
     rate_axis(axes, "success without the skill" if axes.get_subplotspec().is_first_col() else "")
 
 
