@@ -90,6 +90,7 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
     card, weights = read_json(first / "start" / CARD), first / "start/model.safetensors"
     found = [_Course.read(folder) for folder in options.folders]
     parts = [folder / part for folder in options.folders for part in ("run", "before", "after")]
+    parts += [folder / "run" for folder in options.unevaluated]
     versions = [_read(part, "versions") for part in parts]
     git = one_revision([each["git"] for each in versions], allow_changes=options.allow_changes)
     told = ("parameters", "loss_held_out", "demonstrator_success", "recipe", "versions")
@@ -104,6 +105,7 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
         "start": {name: card[name] for name in told} | {"sha256": sha256},
         "before": before.to_json(),
         "methods": {method: _over_seeds(before, runs, baseline) for method, runs in by_method.items()},
+        "unevaluated": {folder.name: _trained(RunRecords.read(folder / "run")) for folder in options.unevaluated},
         "versions": versions[0] | {"git": git},
     }
 
@@ -125,15 +127,19 @@ class _Course:
         )
 
     def to_json(self) -> dict[str, Any]:
-        updates = [_update(each) for each in self.run.train]
-        return {
-            "seed": self.run.config["seed"],
-            "config": {name: value for name, value in self.run.config.items() if name not in ("model", "run")},
-            "validations": list(self.run.validations),
-            "updates": updates,
-            "without_gradient": fmean(each["grad_norm"] == 0 for each in updates),
-            "after": self.after.to_json(),
-        }
+        return _trained(self.run) | {"after": self.after.to_json()}
+
+
+def _trained(run: RunRecords) -> dict[str, Any]:
+    """What a run was told and did, but for the evaluation after it."""
+    updates = [_update(each) for each in run.train]
+    return {
+        "seed": run.config["seed"],
+        "config": {name: value for name, value in run.config.items() if name not in ("model", "run")},
+        "validations": list(run.validations),
+        "updates": updates,
+        "without_gradient": fmean(each["grad_norm"] == 0 for each in updates),
+    }
 
 
 def _over_seeds(before: PairedReport, runs: Sequence[_Course], baseline: Sequence[_Course]) -> dict[str, Any]:
@@ -176,6 +182,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = options_parser(__doc__)
     parser.add_argument("kind", choices=KINDS, help="what was evaluated")
     parser.add_argument("folders", type=Path, nargs="+", help="what skillc evaluate --out wrote")
+    parser.add_argument(
+        "--unevaluated", type=Path, nargs="*", default=[], help="courses whose evaluation after training is missing"
+    )
     return measurement(parser, lambda options: KINDS[options.kind](options), words)
 
 

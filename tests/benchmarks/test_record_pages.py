@@ -132,6 +132,8 @@ def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path:
     assert table_of(evaluations, tmp_path, "courses", folders[0])["start"]["sha256"] == "as its card says"
     (folders[0] / "after" / "report.json").unlink()
     refused("after", evaluations, "courses", folders[0])
+    record = table_of(evaluations, tmp_path, "courses", folders[1], "--unevaluated", folders[0])
+    assert (list(record["methods"]), record["unevaluated"]["1"]["seed"]) == (["skillc"], 1)
 
 
 # Pages and pictures --------------------------------------------------------------------------------------------------
