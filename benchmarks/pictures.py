@@ -139,7 +139,8 @@ def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
             [(base.without.mean, own.without.mean) for base, own in pairs],
         )
     )
-    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {end[0]} to {end[-1]}"
+    said = ", ".join(map(str, end[:-1]))
+    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {said} and {end[-1]}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------
