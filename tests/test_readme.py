@@ -139,7 +139,7 @@ def test_the_findings_are_the_records():
     untuned, cooler, untuned_shop = (
         regime_of(name, "") for name in ("real_games_confirmation", "main_games", "shop_controls")
     )
-    easy, long = regime_of("confirmation", "easier"), regime_of("long_houses", "")
+    easy, long = regime_of("main_houses_easy", "easier"), regime_of("long_houses", "")
     house_ends, game_ends, easy_ends, shop_ends = (
         (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy, shop)
     )
