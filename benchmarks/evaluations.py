@@ -120,11 +120,9 @@ class _Course:
 
     @classmethod
     def read(cls, folder: Path) -> _Course:
-        run = RunRecords.read(folder / "run")
-        _, *rate = folder.name.split("-seed")[0].split("@")
-        return cls(
-            "@".join([str(run.config["method"]), *rate]), run, PairedReport.from_json(_read(folder / "after", "report"))
-        )
+        run, after = RunRecords.read(folder / "run"), PairedReport.from_json(_read(folder / "after", "report"))
+        _, at, rate = folder.name.partition("-seed")[0].partition("@")
+        return cls(f"{run.config['method']}{at}{rate}", run, after)
 
     def to_json(self) -> dict[str, Any]:
         return _trained(self.run) | {"after": self.after.to_json()}

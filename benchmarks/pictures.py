@@ -78,6 +78,10 @@ def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
 # README's picture: the course of training and where it ends, two methods, one plot per world ------------------------
 
 
+_STRIP = "#f3f4f6"
+"""The ground on which ends stand, beside the courses."""
+
+
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
     """Draws README's picture: who learns first and where it ends in three worlds, tuned; stacked for a telephone."""
     houses, shop = (_regimes([name])[0] for name in ("main_houses", "main_shop"))
@@ -93,26 +97,31 @@ def draw_first_picture(path: Path, stacked: bool = False) -> None:
 
 
 def _draw_world(axes: Any, regime: Regime, styles: Mapping[str, LineStyle]) -> None:
-    """Courses on the tasks of validation; to their right, ends on new tasks, every seed a point."""
+    """Courses on the tasks of validation; to their right, on a grey strip, ends on new tasks."""
     width = regime.budget / 1000
-    new, rows = 1.15 * width, {name: _row(regime, name) for name in styles}
-    box = {"facecolor": "#f3f4f6", "edgecolor": "none", "pad": 1.0}
-    axes.axvspan(1.04 * width, 1.55 * width, color=box["facecolor"], zorder=0)
-    for row, place in zip(rows.values(), _apart([row.without.mean for row in rows.values()]), strict=True):
-        style, end = styles[row.method], row.without.mean
-        draw_band(axes, row, regime.budget, style)
-        ends = [cell.without for cell in row.cells]
-        axes.plot([new] * len(ends), ends, linestyle="none", marker=".", color=style.colour, alpha=0.6)
-        axes.plot([new], [end], marker="o", markersize=7, color=style.colour, markeredgecolor="white")
-        shown = {"va": "center", "fontsize": 11, "color": style.colour, "fontweight": "bold", "bbox": box}
-        axes.annotate(f"{100 * end:.0f} %", (1.22 * width, place), **shown)
+    left, right = 1.04 * width, 1.55 * width
+    axes.axvspan(left, right, color=_STRIP, zorder=0)
+    rows = [_row(regime, name) for name in styles]
+    for row, place in zip(rows, _apart([row.without.mean for row in rows]), strict=True):
+        draw_band(axes, row, regime.budget, styles[row.method])
+        _draw_ends(axes, row, styles[row.method].colour, (1.15 * width, 1.22 * width, place))
     if regime.before is not None:
         level = {"color": "#3b414a", "linewidth": 1.0, "linestyle": ":", "label": "with the skill, before training"}
-        axes.plot([1.04 * width, 1.55 * width], [regime.before.with_skill] * 2, **level)
-    axes.set_xlim(0, 1.55 * width)
-    axes.set_xticks([0, round(width / 2), width, 1.3 * width], ["0", f"{width / 2:.0f}k", f"{width:.0f}k", "new tasks"])
+        axes.plot([left, right], [regime.before.with_skill] * 2, **level)
+    axes.set_xlim(0, right)
+    axes.set_xticks([0, width / 2, width, (left + right) / 2], ["0", f"{width / 2:.0f}k", f"{width:.0f}k", "new tasks"])
     axes.set_xlabel("tokens; validation tasks ± standard error", loc="left", fontsize=9)
     rate_axis(axes, "success without the skill" if axes.get_subplotspec().is_first_col() else "")
+
+
+def _draw_ends(axes: Any, row: MethodRow, colour: str, at: tuple[float, float, float]) -> None:
+    """Every seed a point, their mean a larger one, and its figure; at the points' x and the figure's x and y."""
+    x, *beside = at
+    axes.plot([x] * len(row.cells), [cell.without for cell in row.cells], ".", color=colour, alpha=0.6)
+    axes.plot(x, row.without.mean, "o", markersize=7, color=colour, markeredgecolor="white")
+    box = {"facecolor": _STRIP, "edgecolor": "none", "pad": 1.0}
+    shown = {"va": "center", "fontsize": 11, "color": colour, "fontweight": "bold", "bbox": box}
+    axes.annotate(f"{100 * row.without.mean:.0f} %", beside, **shown)
 
 
 def _row(regime: Regime, method: str) -> MethodRow:
@@ -123,7 +132,7 @@ def _row(regime: Regime, method: str) -> MethodRow:
 
 
 def _apart(heights: Sequence[float], least: float = 0.08) -> list[float]:
-    """Where the words of two points stand, so that they can be read where the points meet."""
+    """Where the figures of two points stand, so that they can be read where the points meet."""
     first, second = heights
     gap = max(0.0, least - abs(first - second)) / 2
     return [first - gap, second + gap] if first <= second else [first + gap, second - gap]
@@ -131,16 +140,11 @@ def _apart(heights: Sequence[float], least: float = 0.08) -> list[float]:
 
 def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
     """What the picture shows, in one sentence made from its own figures."""
-    pairs = [tuple(_row(regime, method) for method in methods) for regime in regimes]
-    course, end = (
-        sorted(round(100 * (own - base)) for base, own in found)
-        for found in (
-            [(base.area.mean, own.area.mean) for base, own in pairs],
-            [(base.without.mean, own.without.mean) for base, own in pairs],
-        )
-    )
-    said = ", ".join(map(str, end[:-1]))
-    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {said} and {end[-1]}"
+    pairs = [[_row(regime, method) for method in methods] for regime in regimes]
+    course = sorted(round(100 * (own.area.mean - base.area.mean)) for base, own in pairs)
+    *lower, most = sorted(round(100 * (own.without.mean - base.without.mean)) for base, own in pairs)
+    ends = f"{', '.join(map(str, lower))} and {most}"
+    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {ends}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------
