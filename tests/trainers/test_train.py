@@ -97,6 +97,7 @@ def test_a_run_records_where_it_comes_from_and_what_it_did(toy: Make) -> None:
         ("sdar", {"teacher_part"}),
         ("rlsd", {"teacher_part"}),
         ("opid", {"teacher_part", "relabelled_updates"}),
+        ("pi_distill", {"teacher_part", "relabelled_updates"}),
         ("skillrl", {"bank_size", "bank_uses", "entries_added"}),
         ("skill_grpo+distraction", {"distracted_share"}),
     ],
@@ -107,7 +108,9 @@ def test_a_run_says_what_its_methods_own_parts_did(toy: Make, method: str, did: 
     acted = json.loads((result.folder.path / "what_acted.json").read_text())
     assert acted == result.acted
     assert {name for name, found in acted.items() if found is not None} - {"skill_share", "withdrawn_types"} == did
-    assert (acted["skill_share"] > 0) == (method in ("contrastive_relabelling", "skillrl", "skill_grpo+distraction"))
+    assert (acted["skill_share"] > 0) == (
+        method in ("contrastive_relabelling", "pi_distill", "skillrl", "skill_grpo+distraction")
+    )
     assert (acted["bank_size"], acted["bank_uses"]) == ((3, 32) if method == "skillrl" else (None, None))
     assert acted["distracted_share"] == (0.5 if options else None)
     assert (result.policy / "skill_memory.json").exists() == (method == "skillrl")

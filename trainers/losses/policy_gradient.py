@@ -183,6 +183,48 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
 
 @dataclass(frozen=True)
+class PrivilegedTeacher(HindsightPolicyGradient):
+    """pi-Distill's teacher (arXiv 2602.04942): ``E_T[R] - b KL(T || sg S)``, b the ``teacher_weight``.
+
+    The policy with the skill plays. What is subtracted from a token's advantage is ``b sg(log p_T - log p_S)``: here
+    the prompt without the skill is the one that scores.
+    """
+
+    acts_on = "all"
+    coefficient: float = 0.5
+    teacher_weight: float = 0.25
+
+
+@dataclass(frozen=True)
+class PrivilegedStudent(ClippedPolicyGradient):
+    """pi-Distill's student (arXiv 2602.04942): ``E_T[S / sg(T) R] - b KL(sg T || S)``, clipped as GRPO's ratio is.
+
+    On rows of the teacher's rollouts behind the prompt without the skill.
+    """
+
+    name: ClassVar[str] = "student"
+    acts_on = "rows"
+    coefficient: float = 0.5
+    divergence: float = 0.25
+    """b, the weight of the divergence from the teacher."""
+
+    @property
+    def needs_advantages(self) -> bool:
+        """The divergence is there where all returns of a group are equal, too."""
+        return not self.divergence
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        """The loss; logs ``hint_reliance``, the mean of ``log p_T - log p_S``, and ``student_clipped``."""
+        sampled = inputs["sampling_logprobs"]
+        # The ratio to who generated is the whole ratio; none is left to correct for.
+        optional = {name: value for name, value in inputs.optional.items() if name != "sampling_ratio"}
+        result = super().__call__(inputs.with_(optional={**optional, "old_logprobs": sampled}))
+        gap = sampled - inputs.logprobs
+        log = {"hint_reliance": gap.detach(), "student_clipped": result.log["clip_fraction"]}
+        return TokenLoss(result.values + self.divergence * gap, log)
+
+
+@dataclass(frozen=True)
 class Value(Loss):
     """PPO's value loss (arXiv 1707.06347), :func:`clipped_value_loss`, of a linear head over the last hidden states.
 

@@ -17,13 +17,15 @@ from trainers.losses.distillation import (
 from trainers.losses.policy_gradient import (
     ClippedPolicyGradient,
     HindsightPolicyGradient,
+    PrivilegedStudent,
+    PrivilegedTeacher,
     TeacherSizedPolicyGradient,
     Value,
 )
 from trainers.memory import D2SkillMemory, EvolveRMemory, GuidedLibrary, RetroAgentMemory, Skill1Memory, SkillRLMemory
 from trainers.recipes.parts.allocation import Always, ByContrast, ByDifficulty, Half, Paired, Whole
 from trainers.recipes.parts.curriculum import ContrastAverage, Internalization, Pruning, SkillBudget
-from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, WonRows
+from trainers.recipes.parts.rows import GuidedRows, HindsightRows, PlainRows, RelabelledRows, WonRows
 from trainers.recipes.recipe import Recipe
 
 # Policy gradients, without a teacher and with one: GRPO and its relatives, and self-distillation ----------------------
@@ -146,8 +148,8 @@ STATIC_WITHDRAWAL = Recipe(
     curriculum=SkillBudget(pruning=Pruning(capacity=(1_000, 0), retire_by=("budget",))),
 )
 
-# Imitate without the skill what only the skill made possible, and let it fade with the gap; derived in
-# docs/contrastive-relabelling.md.
+# Imitate without the skill what only the skill made possible, and let it fade with the gap: guarded imitation's paired
+# form (docs/guarded-imitation.md).
 CONTRASTIVE_RELABELLING = Recipe(
     "contrastive_relabelling",
     "GRPO per condition; won episodes with the skill are imitated without it, by the contrast's weight.",
@@ -159,14 +161,27 @@ CONTRASTIVE_RELABELLING = Recipe(
 
 # Guarded imitation: every rollout sees the skill. The clipped policy gradient acts behind the prompt that was played,
 # and keeps what works with the skill; each won episode is also imitated behind the prompt without the skill, -(1/N)
-# sum_{R=1} (1/T) sum_t log pi(a | h0). There are no pairs, no curriculum and no contrast. The nearest published
-# methods are hint-guided training with the hint removed (arXiv 2510.01375) and pi-Distill (arXiv 2602.04942).
+# sum_{R=1} (1/T) sum_t log pi(a | h0). Derived in docs/guarded-imitation.md. The nearest published methods are
+# hint-guided training with the hint removed (arXiv 2510.01375) and pi-Distill (arXiv 2602.04942).
 GUARDED_IMITATION = Recipe(
     "guarded_imitation",
     "GRPO with the skill in every prompt; won episodes are imitated without it.",
     allocation=Always(),
     losses=(ClippedPolicyGradient(), Relabelling()),
     rows=(WonRows(),),
+)
+
+# pi-Distill (arXiv 2602.04942), the nearest published method: the policy with the skill plays, and learns for itself
+# and for the policy without, alpha J_T + (1 - alpha) J_S (the losses' coefficients); J_S weighs by the ratio of both
+# where guarded imitation imitates what was won. After the authors' own summary of the objective; how they credit a
+# rollout, whether they clip, and their b are not known here: GRPO's advantages and clipping, the divergences token by
+# token, and b = 0.25 as a later implementation has it.
+PI_DISTILL = Recipe(
+    "pi_distill",
+    "pi-Distill: the policy with the skill and the one without learn from the former's rollouts.",
+    allocation=Always(),
+    losses=(PrivilegedTeacher(), PrivilegedStudent()),
+    rows=(PlainRows(),),
 )
 
 # Distilling a prompt into the weights by its own samples (Askell et al. 2021, arXiv 2112.00861; Snell et al. 2022,
@@ -189,7 +204,7 @@ RAFT = Recipe(
     rows=(WonRows(),),
 )
 
-_IMITATION = (CONTRASTIVE_RELABELLING, GUARDED_IMITATION, CONTEXT_DISTILLATION, RAFT)
+_IMITATION = (CONTRASTIVE_RELABELLING, GUARDED_IMITATION, PI_DISTILL, CONTEXT_DISTILLATION, RAFT)
 
 # Skills that are chosen, written or routed while the policy trains ----------------------------------------------------
 

@@ -29,7 +29,14 @@ from trainers.losses import (
     skill_sd,
 )
 from trainers.losses.distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation, Relabelling
-from trainers.losses.policy_gradient import EntropyBonus, HindsightPolicyGradient, TeacherSizedPolicyGradient, Value
+from trainers.losses.policy_gradient import (
+    EntropyBonus,
+    HindsightPolicyGradient,
+    PrivilegedStudent,
+    PrivilegedTeacher,
+    TeacherSizedPolicyGradient,
+    Value,
+)
 from trainers.recipes import get_recipe
 
 LOGPROB = st.floats(-12, -1e-4)
@@ -284,10 +291,21 @@ def test_rlsds_teacher_goes_and_opids_speaks_where_all_returns_are_equal():
     assert not HindsightPolicyGradient().needs_advantages
 
 
-@pytest.mark.parametrize("loss", [TeacherSizedPolicyGradient(), HindsightPolicyGradient(teacher_weight=1.0)])
+@pytest.mark.parametrize(
+    "loss", [TeacherSizedPolicyGradient(), HindsightPolicyGradient(teacher_weight=1.0), PrivilegedTeacher()]
+)
 def test_a_teacher_who_reads_what_the_student_reads_adds_nothing_in_a_later_minibatch(loss):
     later = inputs(teacher_logprobs=inputs().logprobs.detach(), old_logprobs=OLD)
     torch.testing.assert_close(loss(later).values, ClippedPolicyGradient()(later).values)
+
+
+def test_pi_distills_student_is_weighed_by_the_whole_ratio_to_who_played_it():
+    drawn = inputs(sampling_logprobs=OLD, sampling_ratio=torch.full_like(OLD, 9.0))
+    plain = ClippedPolicyGradient()(inputs(old_logprobs=OLD)).values
+    torch.testing.assert_close(PrivilegedStudent(divergence=0.0)(drawn).values, plain)
+    held = PrivilegedStudent(divergence=0.5)(drawn)
+    torch.testing.assert_close(held.values, plain + 0.5 * (OLD - drawn.logprobs))
+    assert set(held.log) == {"hint_reliance", "student_clipped"}
 
 
 def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():

@@ -18,7 +18,7 @@ from trainers.config import TrainConfig
 from trainers.learner import Learner
 from trainers.models import load_model
 from trainers.recipes import recipe_names
-from trainers.recipes.parts.rows import HindsightRows, UpdateView
+from trainers.recipes.parts.rows import HindsightRows, PlainRows, UpdateView
 
 pytest.importorskip("trl", reason="needs the train extra")
 
@@ -115,6 +115,14 @@ def sdar(student: Tensor, teacher: Tensor, advantage: Tensor, free: bool) -> Ten
     return surrogate(student, advantage) + free * 0.5 * (5 * gap).sigmoid().detach() * gap
 
 
+def pi_distill(played: Tensor, plain: Tensor, advantage: Tensor, _: bool) -> Tensor:
+    """Of the policy behind the prompt that was played, and behind the one without the skill."""
+    teacher, ratio = played.detach(), (plain - played.detach()).exp()
+    student = -torch.min(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage) + 0.3 * (teacher - plain)
+    student = student + KL * ((plain.detach() - plain).exp() - (plain.detach() - plain) - 1)
+    return 0.5 * surrogate(played, advantage - 0.5 * (teacher - plain.detach())) + 0.5 * student
+
+
 FORMULAS: dict[str, tuple[dict[str, float], Callable[[Tensor, Tensor, Tensor, bool], Tensor]]] = {
     "grpo": ({}, lambda s, t, a, free: surrogate(s, a)),
     "opsd": ({"distillation.coefficient": 0.5}, lambda s, t, a, free: free * 0.5 * (t - s)),
@@ -123,6 +131,7 @@ FORMULAS: dict[str, tuple[dict[str, float], Callable[[Tensor, Tensor, Tensor, bo
     "skill_sd": ({"distillation.coefficient": 0.5}, skill_sd),
     "rlsd": ({}, rlsd),
     "opid": ({"teacher_weight": 0.5}, lambda s, t, a, free: surrogate(s, a + 0.5 * (t - s.detach()))),
+    "pi_distill": ({"teacher_weight": 0.5, "divergence": 0.3}, pi_distill),
 }
 """By method its options and its loss per token, of student, teacher, advantage and whether no skill was shown."""
 
@@ -145,7 +154,8 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
         values = torch.from_numpy(np.broadcast_to(np.asarray(advantages.values[i], float), played.model_tokens).copy())
         for row, own in played.own_rows():
             student, free = logprobs(model, row), not played.episode.condition
-            teacher = logprobs(model, teachers_row(learner, view, i, row)).detach()
+            other = logprobs(model, teachers_row(learner, view, i, row))
+            teacher = other if method == "pi_distill" else other.detach()
             total = total + formula(student, teacher, values[own], free).sum() / played.model_tokens
     (total / len(batch.task)).backward()
 
@@ -158,11 +168,13 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
 
 
 def teachers_row(learner: Learner, view: UpdateView, rollout: int, row: TokenRow) -> TokenRow:
-    """The row as its teacher reads it: behind the skill of its type, or behind the lesson of its episode."""
+    """The row as its other reader reads it: behind the skill of its type, the lesson of its episode, or no text."""
+    prompts = learner.setup.prompts
     for maker in learner.method.recipe.rows:
         if isinstance(maker, HindsightRows):
             return next(made.teachers["policy"] for made in maker(view) if made.row is row)
-    prompts = learner.setup.prompts
+        if isinstance(maker, PlainRows):
+            return prompts.with_skill_text(row, "")
     return prompts.with_skill_text(row, prompts.skill_text(view.batch.trajectories[rollout].episode.task_type))
 
 

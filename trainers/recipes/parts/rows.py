@@ -233,6 +233,20 @@ class WonRows(ImitatedRows):
 
 
 @dataclass(frozen=True)
+class PlainRows(RowMaker):
+    """Every rollout behind the prompt without the skill, with its advantage.
+
+    For :class:`trainers.losses.policy_gradient.PrivilegedStudent`.
+    """
+
+    name: ClassVar[str] = "plain_rows"
+
+    def __call__(self, update: UpdateView) -> list[TrainingRow]:
+        """This process's rollouts."""
+        return [row for place, i in enumerate(update.own) for row in _credited(update, i, place, "student", "")]
+
+
+@dataclass(frozen=True)
 class HindsightRows(RowMaker):
     """The update's own rollouts with a teacher's text each, in place of those without: OPID (arXiv 2606.26790).
 
@@ -272,16 +286,21 @@ def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -
 
 
 def _taught(update: UpdateView, i: int, place: int, text: str) -> list[TrainingRow]:
+    rows = _credited(update, i, place, "policy")
+    return [replace(row, teachers={"policy": update.prompts.with_skill_text(row.row, text)}) for row in rows]
+
+
+def _credited(update: UpdateView, i: int, place: int, loss: str, text: str | None = None) -> list[TrainingRow]:
+    """A rollout's rows with its advantage, behind the prompt that was played, or behind one with this text."""
     trajectory = update.batch.trajectories[i]
     advantages = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
     return [
         TrainingRow(
-            row=row,
+            row=row if text is None else update.prompts.with_skill_text(row, text),
             advantages=advantages[own],
-            weights={"policy": update.weight(i)},
+            weights={loss: update.weight(i)},
             trajectory=place,
             task_type=trajectory.episode.task_type,
-            teachers={"policy": update.prompts.with_skill_text(row, text)},
         )
         for row, own in trajectory.own_rows()
     ]
