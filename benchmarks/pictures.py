@@ -31,7 +31,6 @@ from skillc_lab.report import (
     title,
 )
 from skillc_lab.studies import (
-    ComparisonRecord,
     MethodRow,
     Regime,
     draw_band,
@@ -57,10 +56,17 @@ def _regimes(names: Sequence[str]) -> list[Regime]:
     return regimes_of([read_record(RECORDS / f"{name}.json") for name in names])
 
 
-def games_tuned() -> ComparisonRecord:
-    """The main table of the games, GRPO at the setting that its tuning chose last."""
-    record, later = (read_record(RECORDS / f"{name}.json") for name in ("main_games", "main_games_grpo"))
-    return with_baseline(record, later, "grpo.t1.5")
+_GRPO_LATER = {"main_games": ("main_games_grpo", "grpo.t1.5")}
+"""Where GRPO was better in a later study on the same tasks and seeds, at a setting that its tuning tried last."""
+
+
+def tuned(name: str) -> Regime:
+    """A main table, GRPO at its best setting."""
+    record = read_record(RECORDS / f"{name}.json")
+    if name in _GRPO_LATER:
+        later, method = _GRPO_LATER[name]
+        record = with_baseline(record, read_record(RECORDS / f"{later}.json"), method)
+    return regimes_of([record])[0]
 
 
 def _map(*names: str) -> Draw:
@@ -84,10 +90,9 @@ _STRIP = "#f3f4f6"
 
 def draw_first_picture(path: Path, stacked: bool = False) -> None:
     """Draws README's picture: who learns first and where it ends in three worlds, tuned; stacked for a telephone."""
-    houses, shop = (_regimes([name])[0] for name in ("main_houses", "main_shop"))
-    games = games_tuned().regimes[0]
-    worlds = {"Houses": houses, "ALFWorld's games": games, "Shop": shop}
-    methods = (houses.rows[0].method, RECOMMENDED)
+    named = {"Houses": "main_houses", "ALFWorld's games": "main_games", "Shop": "main_shop"}
+    worlds = {said: tuned(name) for said, name in named.items()}
+    methods = ("grpo", RECOMMENDED)
     size, shape = ((4.4, 9.6), (len(worlds), 1)) if stacked else ((10.5, 4.0), (1, len(worlds)))
     with canvas(path, *size, _first_said(list(worlds.values()), methods)) as figure:
         for axes, (name, regime) in zip(figure.subplots(*shape, sharey=True), worlds.items(), strict=True):
@@ -144,7 +149,8 @@ def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
     course = sorted(round(100 * (own.area.mean - base.area.mean)) for base, own in pairs)
     *lower, most = sorted(round(100 * (own.without.mean - base.without.mean)) for base, own in pairs)
     ends = f"{', '.join(map(str, lower))} and {most}"
-    return f"Relabelling: over training {course[0]} to {course[-1]} points above GRPO, at the end {ends}"
+    own = method_words(methods[1]).capitalize()
+    return f"{own}: over training {course[0]} to {course[-1]} points above GRPO, at the end {ends}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.pictures import games_tuned
+from benchmarks.pictures import tuned
 from scripts.newcomer import SERVER, SHORT, lines_of
 from skillc_gym.adapters import ChatEnv
 from skillc_lab.cli.main import main as skillc
@@ -95,17 +95,12 @@ def test_shell_lines_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 # Its figures are those of the records --------------------------------------------------------------------------------
 
 TABLE = re.compile(r"^\| \[(.*?)\]\(.*?#(\w+)\), (\d+) .*?seeds \|(.*)\|$", re.MULTILINE)
-CONTROLS = {
-    ("confirmation", "hard"): "controls",
-    ("confirmation", "easy"): "controls_easy",
-}
-"""Records of imitation alone, by record and start."""
 NUMBER = re.compile(r"[-+]?\d+")
 
 
 def regime_of(record: str, start: str) -> Regime:
-    if record == "main_games_grpo":
-        return games_tuned().regimes[0]
+    if record.startswith("main_"):
+        return tuned(record)
     found = regimes_of([read_record(ROOT / "benchmarks/records" / f"{record}.json")])
     return next(regime for regime in found if ("easi" in start) == (regime.start == "easy"))
 
@@ -119,15 +114,11 @@ def test_the_table_of_results_is_the_records():
     assert len(rows) == 4
     for start, record, seeds, cells in rows:
         regime = regime_of(record, start)
-        own = regime.row(RECOMMENDED)
+        own, pair = (regime.row(name) for name in (RECOMMENDED, "contrastive_relabelling"))
         difference = own.against.difference
         low, high = (round(100 * end) for end in difference.interval or ())
         wanted = [round(100 * regime.before.without), percent(regime.rows[0]), percent(own)]
-        wanted += [round(100 * difference.mean), low, high]
-        if controls := CONTROLS.get((record, regime.start)):
-            wanted += [percent(regime_of(controls, start).row(name)) for name in ("context_distillation", RECOMMENDED)]
-        if imitation := regime.row("context_distillation"):
-            wanted.append(percent(imitation))
+        wanted += [round(100 * difference.mean), low, high, percent(pair)]
         assert list(map(int, NUMBER.findall(cells))) == wanted, record
         assert int(seeds) == len(own.seeds)
         said = {"better": [], "equivalent": ["equivalent"]}.get(own.against.verdict, ["not significant"])
@@ -135,25 +126,25 @@ def test_the_table_of_results_is_the_records():
 
 
 def test_the_findings_are_the_records():
-    houses, games, shop = (regime_of(name, "") for name in ("main_houses", "main_games_grpo", "main_shop"))
-    untuned, cooler, untuned_shop = (
-        regime_of(name, "") for name in ("real_games_confirmation", "main_games", "shop_controls")
-    )
+    houses, games, shop = (regime_of(name, "") for name in ("main_houses", "main_games", "main_shop"))
+    untuned, untuned_shop = (regime_of(name, "") for name in ("real_games_confirmation", "shop_controls"))
+    cooler = regimes_of([read_record(ROOT / "benchmarks/records/main_games.json")])[0]
     easy, long = regime_of("main_houses_easy", "easier"), regime_of("long_houses", "")
     house_ends, game_ends, easy_ends, shop_ends = (
         (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy, shop)
     )
-    leads = [round(100 * regime.row(RECOMMENDED).against.difference.mean) for regime in (untuned, cooler)]
-    gap, guarded = untuned_shop.row("context_distillation").against.difference.mean, "guarded_imitation"
+    pair = "contrastive_relabelling"
+    leads = [round(100 * regime.row(pair).against.difference.mean) for regime in (untuned, cooler)]
+    gap = untuned_shop.row("context_distillation").against.difference.mean
     for said, figures in {
         r"(\d+) % in the houses, GRPO at (\d+) %": house_ends,
         r"on ALFWorld's games at (\d+) and (\d+)": game_ends,
         r"in the shop at (\d+) and (\d+)": shop_ends,
         r"GRPO end at (\d+) % and (\d+) %": easy_ends,
-        r"at (\d+) % on the games": (percent(games.row(guarded)),),
+        r"at (\d+) % on the games": (percent(games.row(pair)),),
         r"in the shop, untuned, (\d+) points lower": (round(-100 * gap),),
-        r"ended (\d+) points behind on the games, at temperature 1 \[(\d+)": tuple(leads),
+        r"ended (\d+) points behind relabelling on the games, tuned at temperature 1 \[(\d+)": tuple(leads),
         r"ends at (\d+) % in the houses, still rising": (percent(long.row("grpo")),),
-        r"\(docs/methods.md\) at (\d+)": (percent(long.row(guarded)),),
+        r"\(docs/guarded-imitation.md\) at (\d+)": (percent(long.row(RECOMMENDED)),),
     }.items():
         assert [*map(int, re.search(said, README).groups())] == [*figures], said

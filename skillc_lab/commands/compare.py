@@ -98,7 +98,7 @@ class TuneOptions(CompareOptions):
     method's settings goes on. The same command goes on with what was interrupted. What is best here was chosen on
     these tasks and seeds: report it on others.
 
-    Example: skillc tune --methods grpo contrastive_relabelling grid.learning_rate=0.0003,0.001
+    Example: skillc tune --methods grpo guarded_imitation grid.learning_rate=0.0003,0.001
     grid.temperature=1,1.5 --seeds 201 202 --held-out valid_seen --budget-tokens 140000 --model shipped
     """
 

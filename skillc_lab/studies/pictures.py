@@ -27,7 +27,7 @@ from skillc_lab.studies.table import MethodRow, comparison_table
 from trainers.config import RECOMMENDED
 from trainers.stats import MeanEstimate
 
-TOLD_APART = (RECOMMENDED, "guarded_imitation", "context_distillation", "skillc", "skill0")
+TOLD_APART = (RECOMMENDED, "contrastive_relabelling", "context_distillation", "skillc", "skill0")
 """Methods beside the baseline if there are more than a picture can tell apart: the candidate, its nearest relatives,
 the method of the paper, and what withdraws skills otherwise."""
 

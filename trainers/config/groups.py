@@ -45,7 +45,7 @@ def settings_of(loss_type: LossType | None, given: Mapping[str, Any]) -> Mapping
     return meant
 
 
-RECOMMENDED = "contrastive_relabelling"
+RECOMMENDED = "guarded_imitation"
 """The method to start with where a policy has to learn to do without its skills: the default wherever none is named."""
 
 

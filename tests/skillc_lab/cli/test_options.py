@@ -180,7 +180,7 @@ def test_the_help_shows_what_matters_and_help_all_the_rest(command, says):
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("methods", r"contrastive_relabelling +GRPO.* Recommended"),
+        ("methods", r"guarded_imitation +GRPO.* Recommended"),
         ("environments", r"webshop +skillc/WebShop-v0; .*splits train, valid, test"),
         ("starts", r"shipped-hard +env=alfworld: 0.9 M parameters"),
         ("engines", r"vllm +Generates with vLLM"),

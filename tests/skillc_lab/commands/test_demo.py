@@ -183,7 +183,7 @@ def test_mistakes_are_found_before_a_process_starts_and_a_run_that_failed_is_nam
     with pytest.raises(UnknownNameError, match="grop"):
         run_demo_versus(replace(two, versus="grop"))
     monkeypatch.setattr(demonstration, "run_jobs", lambda work, jobs, workers: ((job, False) for job in jobs.values()))
-    with pytest.raises(ConfigError, match=r"contrastive_relabelling and grpo failed; .*grpo\.log says why"):
+    with pytest.raises(ConfigError, match=r"guarded_imitation and grpo failed; .*grpo\.log says why"):
         run_demo_versus(two)
 
 
@@ -202,21 +202,21 @@ def test_both_are_trained_and_shown_on_one_page(two, monkeypatch):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(demonstration, "run_jobs", here)
-    stop_after, said = "contrastive_relabelling", []
+    stop_after, said = "guarded_imitation", []
     with pytest.raises(KeyboardInterrupt):
         run_demo_versus(two, say=said.append)
-    assert said == ["contrastive_relabelling  step of contrastive_relabelling"]
+    assert said == ["guarded_imitation  step of guarded_imitation"]
     stop_after = ""
     summary = run_demo_versus(two)
-    assert begun == ["contrastive_relabelling", "grpo"]  # what was finished is not run again
+    assert begun == ["guarded_imitation", "grpo"]  # what was finished is not run again
     assert json.loads((two.folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
-    assert (summary["preset"], summary["beside"]["preset"]) == ("contrastive_relabelling", "grpo")
+    assert (summary["preset"], summary["beside"]["preset"]) == ("guarded_imitation", "grpo")
     arms = ("sr_with_before", "sr_without_before", "panel_sha256", "steps", "seed")
     assert [summary[name] for name in arms] == [summary["beside"][name] for name in arms]
     points = 100 * (summary["sr_without_after"] - summary["beside"]["sr_without_after"])
     assert summary["differences"]["without"]["points"] == pytest.approx(points)
     assert Path(summary["pictures"]["beside"]).stat().st_size > 1000
-    assert "contrastive_relabelling minus grpo, without skills" in demo.describe(summary)
+    assert "guarded_imitation minus grpo, without skills" in demo.describe(summary)
 
 
 # Without training: shipped policies on a task per type, and what is said of them --------------------------------------
