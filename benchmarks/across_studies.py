@@ -3,12 +3,14 @@
 python -m benchmarks.across_studies criteria RECORD ... --out benchmarks/records/recipe_criteria.json
 python -m benchmarks.across_studies gains RECORD ... --out benchmarks/records/gain_by_type.json
 python -m benchmarks.across_studies claims RECORD ... --out benchmarks/records/replication.json
+python -m benchmarks.across_studies reading RECORD ... --method METHOD --beside GRPO
 python -m benchmarks.across_studies texts STUDY.json REPLAY.json --out benchmarks/records/changed_skill.json
 
 ``criteria``: what a recipe must do to be recommended: a method compared with others, record by record, and its success
 with the skill. ``gains``: what it gains over another one, task type by task type; it says where to look, verdicts are
 those of whole regimes. ``claims``: the differences that SkillC's paper reports. ``texts``: what policies of a study do
 with a text that should not help, from the study's record and those of its replays (``skillc study ... --library``).
+``reading``: a method at the tokens, read and generated, of another one's whole runs.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from benchmarks.measuring import measurement, options_parser
 from skillc_gym.errors import ConfigError
@@ -35,7 +40,7 @@ from skillc_lab.studies import (
 )
 from skillc_lab.studies.table import BaselineComparison
 from skillc_lab.tables import record_names
-from trainers.stats import Difference, Verdict, holm, t_quantile, wilson
+from trainers.stats import Difference, Verdict, holm, mean_over_seeds, t_quantile, wilson
 
 STUDIED = "contrastive_relabelling"
 """The method that most records have: it was the recommended one while they were made."""
@@ -250,10 +255,51 @@ def _after(cells: Sequence[CellResult], before: CellResult) -> dict[str, Any]:
     }
 
 
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """A method when it has read and generated as many tokens as the other in its whole runs, on validation tasks.
+
+    A run is taken to read as evenly as it generates.
+    """
+    other = options.beside[0]
+    rows = [_reading(regime, options.method, other) for _, regime in _regimes(options)]
+    return {"method": options.method, "beside": other, "records": record_names(options.records), "regimes": rows}
+
+
+def _reading(regime: Regime, method: str, other: str) -> dict[str, Any]:
+    own, others = ({cell.seed: cell for cell in cells} for cells in _cells(regime, method, other))
+    pairs = [(own[seed], others[seed]) for seed in sorted(own.keys() & others.keys())]
+    if not pairs:
+        raise ConfigError(f"{regime.name} needs cells of {method} and of {other}, of the same seeds")
+    shares = [_all_tokens(theirs) / _all_tokens(mine) for mine, theirs in pairs]
+    there = [_validation(mine, min(1.0, share)) for (mine, _), share in zip(pairs, shares, strict=True)]
+    ends = [_validation(mine, 1.0) for mine, _ in pairs]
+    differences = [at - _validation(theirs, 1.0) for at, (_, theirs) in zip(there, pairs, strict=True)]
+    found = mean_over_seeds(differences)
+    return {
+        "regime": regime.name,
+        "seeds": [mine.seed for mine, _ in pairs],
+        "share_of_run": fmean(shares),
+        "validation_there": fmean(there),
+        "validation_at_end": fmean(ends),
+        "minus_others_end": {"mean": found.mean, "interval": found.interval and found.interval.to_json()},
+    }
+
+
+def _all_tokens(cell: CellResult) -> int:
+    return cell.usage.tokens_generated + cell.usage.prompt_tokens
+
+
+def _validation(cell: CellResult, share: float) -> float:
+    """Success without the skill on validation tasks after a share of the run's tokens, between validations by line."""
+    tokens, rates = zip(*((point.tokens, point.without) for point in cell.curve), strict=True)
+    return float(np.interp(share * tokens[-1], tokens, rates))
+
+
 TABLES: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "claims": claims,
     "criteria": criteria,
     "gains": gains,
+    "reading": reading,
     "texts": texts,
 }
 
@@ -264,8 +310,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("table", choices=TABLES, help="what is computed")
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=STUDIED, help=f"the method (default: {STUDIED}, which most records have)")
-    parser.add_argument("--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains the first alone")
-    taken = "criteria, gains: the record and the method that the baseline's cells are taken from"
+    parser.add_argument(
+        "--beside", nargs="+", default=["grpo", "skillc"], help="others; for gains and reading the first alone"
+    )
+    taken = "criteria, gains, reading: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import jinja2
@@ -229,6 +230,24 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     other["cells"] = [each | {"panel_sha256": "q"} for each in other["cells"]]
     write(tmp_path / "other.json", other)
     refused("no cells of hot on the tasks", across_studies, "criteria", path, *words)
+
+
+def test_reading_counts_what_a_method_had_when_it_had_read_as_much_as_the_other(tmp_path: Path, refused):
+    def run(method: str, seed: int, prompt_tokens: int) -> CellResult:
+        own = cell(method, seed)
+        return replace(own, usage=replace(own.usage, tokens_generated=100, prompt_tokens=prompt_tokens))
+
+    cells = [cell(UNTRAINED, 0), *(run("grpo", seed, 100) for seed in range(3))]
+    cells += [run("skillc", seed, 300) for seed in range(3)]
+    path = written(tmp_path, cells, ("grpo", "skillc"))
+    words = ("--method", "skillc", "--beside", "grpo")
+    (found,) = table_of(across_studies, tmp_path, "reading", path, *words)["regimes"]
+    start, end = (fmean(each.curve[place].without for each in cells[4:]) for place in (0, -1))
+    assert (found["share_of_run"], found["seeds"]) == (0.5, [0, 1, 2])
+    assert (found["validation_there"], found["validation_at_end"]) == pytest.approx(((start + end) / 2, end))
+    theirs = fmean(each.curve[-1].without for each in cells[1:4])
+    assert found["minus_others_end"]["mean"] == pytest.approx((start + end) / 2 - theirs)
+    refused("of the same seeds", across_studies, "reading", path, "--method", "sdar", "--beside", "grpo")
 
 
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
