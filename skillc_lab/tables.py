@@ -152,7 +152,7 @@ ACTED: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = {
     "entries_added": ("entries added", _mean(",.0f")),
     "distracted_share": ("texts that do not fit, %", _mean(".0f", 100)),
     "teacher_part": ("teacher's part", _mean(".3g")),
-    "relabelled_updates": ("updates with a relabelled row, %", _mean(".0f", 100)),
+    "relabelled_updates": ("updates with rows of its own, %", _mean(".0f", 100)),
     "withdrawn_at": ("skill withdrawn at update", lambda values: ", ".join(map(str, values))),
 }
 """Heads, and how the figures of several seeds are shown, by the names of :func:`trainers.training.what_acted`; a run

@@ -99,8 +99,8 @@ NUMBER = re.compile(r"[-+]?\d+")
 
 
 def regime_of(record: str, start: str) -> Regime:
-    if record.startswith("main_"):
-        return tuned(record)
+    if record.startswith("main_"):  # the page of GRPO's later setting is the same table
+        return tuned(record.removesuffix("_grpo"))
     found = regimes_of([read_record(ROOT / "benchmarks/records" / f"{record}.json")])
     return next(regime for regime in found if ("easi" in start) == (regime.start == "easy"))
 

@@ -1,4 +1,4 @@
-"""Trainers that turn the contrast between skill-injected and skill-free rollouts into learning.
+"""Trainers of agents that are to do without the skill in their prompt.
 
 ``from trainers import TrainConfig, evaluate, get_recipe, train``; every other name is exported by its room. What is
 exported is imported when it is asked for.

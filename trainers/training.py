@@ -64,8 +64,8 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     From the lines of metrics.jsonl; None where the method has no such part, or an older version did not record it.
     ``skill_share``: the share of rollouts that saw a skill, mean over updates and task types. ``bank_size``;
     ``bank_uses``, episodes that were shown an entry; ``entries_added``. ``distracted_share``: of the rollouts with a
-    text those whose text did not fit, on purpose. ``teacher_part``: what a teacher adds to a token's loss (opid, rlsd:
-    advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside the rollouts'.
+    text those whose text did not fit, on purpose. ``teacher_part``: what a teacher adds to a token's loss (opid, rlsd,
+    pi_distill: advantage), its mean size. ``relabelled_updates``: the share of updates with a row beside the rollouts'.
     ``withdrawn_types``: the first update in which a task type had lost its skill; ``withdrawn_at``: in which all had.
     """
     updates = [record for record in records if record["event"] == "train"]

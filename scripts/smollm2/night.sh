@@ -4,7 +4,7 @@
 #
 # Declared before it runs. Start: scripts/smollm2/start.sh, the same for all, or what it once made and what comes along:
 # START=~/.cache/skillc-gym/models/smollm2-household after `skillc get-model smollm2-household`. Methods:
-# contrastive_relabelling, then the recommended one; grpo; context_distillation, which imitates alone. 20 updates of 8 tasks
+# contrastive_relabelling, which was recommended at that time; grpo; context_distillation, which imitates alone. 20 updates of 8 tasks
 # x 8 members, 14 steps, the upper 15 of 30 layers; replies are chosen among the possible commands, so that no figure
 # stands beside those of policies that write freely. Primary outcome: success without the skill after the last update on
 # 144 unseen tasks, paired with the start's on the same tasks; seeds are the sample. Rates are chosen per method on seed

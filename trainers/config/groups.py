@@ -75,7 +75,7 @@ class EnvironmentSettings:
     data: str | None = None
     """The environment's data: a folder, an archive, or "generated"; None leaves it to the environment."""
     split: str = "train"
-    """Split that training and the held-back curriculum panel are taken from."""
+    """Split that training and the held-back validation panel are taken from."""
     task_types: tuple[str, ...] | None = None
     """Only these task types; all if None. Comma-separated on the command line."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class RolloutSettings:
     """Updates and their rollouts."""
 
     steps: Count = 180
-    """Updates in all; the curriculum's K(t) is laid over them."""
+    """Updates in all; a curriculum's K(t) is laid over them."""
     budget_tokens: Count | None = None
     """Generated tokens, those of skills it writes included, after which training ends; no limit if None."""
     seed: Natural = 0
@@ -301,9 +301,9 @@ class ValidationSettings:
     validate_every: Count = 10
     """Updates between validations; there is one before the first update too."""
     panel_per_type: Count = 24
-    """Held-back tasks per type for the curriculum's fixed panel; each is played with and without the skill."""
+    """Held-back tasks per type for the fixed validation panel; each is played with and without the skill."""
     panel_seed: Natural = 0
-    """Seed of the choice of panels, the curriculum's and those of evaluations, so that runs of all seeds share them."""
+    """Seed of the choice of panels, of validations and of evaluations, so that runs of all seeds share them."""
     eval_temperature: Positive = 0.4
     """Sampling temperature of validations."""
     eval_greedy: bool = False

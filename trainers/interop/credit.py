@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,7 +61,12 @@ class GroupCredit:
             raise ConfigError(f"The environment {env!r} does not say what its task types are: give task_types=[...]")
         if returns not in _COLUMNS:
             raise unknown_name("kind of return", returns, _COLUMNS)
-        self.method = Method(_from_records(recipe_in(env, preset, options)), types, total_steps)
+        recipe = recipe_in(env, preset, options)
+        if recipe.rows:
+            rows = ", ".join(maker.name for maker in recipe.rows)
+            message = f"{preset} also trains on rows of its own ({rows}), which advantages alone leave out: add them to"
+            warnings.warn(f"{message} your learner, or it is another method.", stacklevel=2)
+        self.method = Method(_from_records(recipe), types, total_steps)
         self.log: dict[str, Any] = {}
         self._returns, self._updates = returns, 0
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillc_gym.errors import ConfigError
-from trainers.base import Count, Fraction, RatioLevel
+from trainers.base import Count, Fraction, Positive, RatioLevel
 from trainers.losses.base import Head, Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
@@ -184,15 +185,17 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
 @dataclass(frozen=True)
 class PrivilegedTeacher(HindsightPolicyGradient):
-    """pi-Distill's teacher (arXiv 2602.04942): ``E_T[R] - b KL(T || sg S)``, b the ``teacher_weight``.
+    """pi-Distill's teacher (arXiv 2602.04942): ``E_T[R] - b KL(T || sg S)``.
 
     The policy with the skill plays. What is subtracted from a token's advantage is ``b sg(log p_T - log p_S)``: here
-    the prompt without the skill is the one that scores.
+    the prompt without the skill is the one that scores, and ``teacher_gap`` is ``log p_S - log p_T``.
     """
 
     acts_on = "all"
     coefficient: float = 0.5
+    """The formula's alpha."""
     teacher_weight: float = 0.25
+    """The formula's b, which ``divergence`` is in the student's part."""
 
 
 @dataclass(frozen=True)
@@ -205,20 +208,25 @@ class PrivilegedStudent(ClippedPolicyGradient):
     name: ClassVar[str] = "student"
     acts_on = "rows"
     coefficient: float = 0.5
+    """The formula's 1 - alpha."""
     divergence: float = 0.25
-    """b, the weight of the divergence from the teacher."""
+    """The formula's b, which ``teacher_weight`` is in the teacher's part."""
+    cap: Positive = 10.0
+    """Where the ratio is truncated. It does not begin at 1 as GRPO's does, and clipping leaves it open above where the
+    advantage is negative: one token could outweigh an update."""
 
     @property
     def needs_advantages(self) -> bool:
-        """The divergence is there where all returns of a group are equal, too."""
-        return not self.divergence
+        """Divergence and penalty are there where all returns of a group are equal, too."""
+        return not (self.divergence or self.kl_coef)
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """The loss; logs ``hint_reliance``, the mean of ``log p_T - log p_S``, and ``student_clipped``."""
         sampled = inputs["sampling_logprobs"]
+        lowest = inputs.logprobs.detach() - math.log(self.cap)
         # The ratio to who generated is the whole ratio; none is left to correct for.
         optional = {name: value for name, value in inputs.optional.items() if name != "sampling_ratio"}
-        result = super().__call__(inputs.with_(optional={**optional, "old_logprobs": sampled}))
+        result = super().__call__(inputs.with_(optional={**optional, "old_logprobs": sampled.maximum(lowest)}))
         gap = sampled - inputs.logprobs
         log = {"hint_reliance": gap.detach(), "student_clipped": result.log["clip_fraction"]}
         return TokenLoss(result.values + self.divergence * gap, log)

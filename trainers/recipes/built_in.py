@@ -174,8 +174,8 @@ GUARDED_IMITATION = Recipe(
 # pi-Distill (arXiv 2602.04942), the nearest published method: the policy with the skill plays, and learns for itself
 # and for the policy without, alpha J_T + (1 - alpha) J_S (the losses' coefficients); J_S weighs by the ratio of both
 # where guarded imitation imitates what was won. After the authors' own summary of the objective; how they credit a
-# rollout, whether they clip, and their b are not known here: GRPO's advantages and clipping, the divergences token by
-# token, and b = 0.25 as a later implementation has it.
+# rollout, whether they clip, and their b are not known here: GRPO's advantages and clipping, a truncated ratio, the
+# divergences token by token, and b = 0.25 as a later implementation has it.
 PI_DISTILL = Recipe(
     "pi_distill",
     "pi-Distill: the policy with the skill and the one without learn from the former's rollouts.",
@@ -185,8 +185,8 @@ PI_DISTILL = Recipe(
 )
 
 # Distilling a prompt into the weights by its own samples (Askell et al. 2021, arXiv 2112.00861; Snell et al. 2022,
-# arXiv 2209.15189), kept to episodes that succeed. A control: what is left of contrastive relabelling without policy
-# gradient, without pairs and without a weight by contrast.
+# arXiv 2209.15189), kept to episodes that succeed. A control: what is left of guarded imitation without its
+# policy gradient.
 CONTEXT_DISTILLATION = Recipe(
     "context_distillation",
     "Won episodes with the skill are imitated without it; no policy gradient.",

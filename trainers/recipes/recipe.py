@@ -132,6 +132,8 @@ class Recipe:
             remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
             return f"memory={self.memory.name!r} {remedy}"
         advantage = f"advantage={self.advantage.name!r}"
+        if self.memory.misleads and any(maker.needs_fitting_text for maker in self.rows):
+            return "lost rollouts would teach what a text says that does not fit; add distraction to guarded_imitation"
         # Else a text that does not fit counts as the skill: in what the skill is worth, or in its reader's baseline.
         if self.memory.misleads and (self.allocation.compares or not self.advantage.by_text):
             return (

@@ -306,6 +306,19 @@ def test_pi_distills_student_is_weighed_by_the_whole_ratio_to_who_played_it():
     held = PrivilegedStudent(divergence=0.5)(drawn)
     torch.testing.assert_close(held.values, plain + 0.5 * (OLD - drawn.logprobs))
     assert set(held.log) == {"hint_reliance", "student_clipped"}
+    needed = [
+        PrivilegedStudent(divergence=b, kl_coef=kl).needs_advantages for b, kl in ((0.0, 0.0), (0.0, 0.1), (0.1, 0.0))
+    ]
+    assert needed == [True, False, False]
+
+
+def test_pi_distills_ratio_is_cut_where_clipping_leaves_it_open():
+    unlikely = inputs().logprobs.detach() - 6.0
+    found = inputs(sampling_logprobs=unlikely).with_(advantages=-torch.ones_like(OLD))
+    values = PrivilegedStudent(divergence=0.0, cap=4.0)(found).values
+    torch.testing.assert_close(values, torch.full_like(values, 4.0))
+    (gradient,) = torch.autograd.grad(values.sum(), found.logprobs)
+    torch.testing.assert_close(gradient, torch.full_like(gradient, 4.0))
 
 
 def test_relabelling_compares_with_the_prompt_that_was_sampled_behind():

@@ -32,7 +32,7 @@ from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
 from trainers.recipes.parts.allocation import Annealed, ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
-from trainers.recipes.parts.rows import GuidedRows, HindsightRows, RelabelledRows, UpdateView, WonRows
+from trainers.recipes.parts.rows import GuidedRows, HindsightRows, PlainRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.batches import TrainingRow, make_training_rows
 from trainers.stats import wilson
 
@@ -286,6 +286,13 @@ def test_hindsight_teaches_with_what_won():
     assert taught(nobody, "policy") == ""
     assert {tuple(row.weights) for row in (won, lost, nobody)} == {("policy",)}
     assert lost.advantages.tolist() == [1.0] * 4
+
+
+def test_pi_distills_student_learns_from_who_saw_the_skill_alone():
+    batch = batch_of([episode(won=True), episode(won=False, condition=1), episode(won=True, condition=1)])
+    made = PlainRows()(view(batch))
+    assert [(row.trajectory, set(row.weights)) for row in made] == [(1, {"student"}), (2, {"student"})]
+    assert [row.advantages.tolist() for row in made] == [[1.0] * 4, [2.0] * 4]
 
 
 def test_won_guided_episodes_are_put_behind_the_usual_prompt():

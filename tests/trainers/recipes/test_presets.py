@@ -176,6 +176,7 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
         ("grpo+distraction", {}, "would never be shown"),
         *((f"{name}+distraction", {}, DISTRACTED) for name in ("half_skill_grpo", "contrastive_relabelling")),
         *((f"{name}+distraction", {}, DISTRACTED) for name in ("skillc", "no_pairing", "grpo+need")),
+        ("pi_distill+distraction", {}, "lost rollouts would teach"),
         ("skill_grpo+distraction+baseline", {}, "take the place"),
         ("skill_grpo+baseline+distraction", {}, DISTRACTED),
         *(

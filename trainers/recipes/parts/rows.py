@@ -69,6 +69,8 @@ class RowMaker(Options):
     name: ClassVar[str]
     needs_comparison: ClassVar[bool] = False
     """Whether it makes rows only where both conditions are played beside each other."""
+    needs_fitting_text: ClassVar[bool] = False
+    """Whether its rows follow who read the skill also where nothing was won, so that the text must be the right one."""
 
     @property
     def most_rows(self) -> float:
@@ -234,16 +236,18 @@ class WonRows(ImitatedRows):
 
 @dataclass(frozen=True)
 class PlainRows(RowMaker):
-    """Every rollout behind the prompt without the skill, with its advantage.
+    """Every rollout that saw the skill, behind the prompt without it and with its advantage.
 
     For :class:`trainers.losses.policy_gradient.PrivilegedStudent`.
     """
 
     name: ClassVar[str] = "plain_rows"
+    needs_fitting_text: ClassVar[bool] = True
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's rollouts."""
-        return [row for place, i in enumerate(update.own) for row in _credited(update, i, place, "student", "")]
+        shown = [(place, i) for place, i in enumerate(update.own) if update.batch.condition[i]]
+        return [row for place, i in shown for row in _credited(update, i, place, "student", "")]
 
 
 @dataclass(frozen=True)
