@@ -30,7 +30,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 
-_MOST_DRAWN = ("contrastive_relabelling", "grpo", "skillc", "guarded_imitation", "half_skill_grpo", "skill_grpo")
+_MOST_DRAWN = ("guarded_imitation", "grpo", "skillc", "contrastive_relabelling", "half_skill_grpo", "skill_grpo")
 METHOD_COLOURS: Mapping[str, str] = {
     **dict(zip(_MOST_DRAWN, _COLOURS, strict=True)),
     "skill0": "#882255",
