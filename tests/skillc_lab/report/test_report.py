@@ -86,7 +86,7 @@ def test_runs_are_compared_on_one_page(tmp_path, monkeypatch):
     write_json(first / "what_acted.json", acted)
     made = make_report(first, versus=[second])
     page = Outline(made.page).text
-    assert "what its own parts didSkillCGRPOupdates with a relabelled row, %50skill withdrawn at updatenever" in page
+    assert "what its own parts didSkillCGRPOupdates with rows of its own, %50skill withdrawn at updatenever" in page
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
