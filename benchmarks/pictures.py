@@ -56,7 +56,10 @@ def _regimes(names: Sequence[str]) -> list[Regime]:
     return regimes_of([read_record(RECORDS / f"{name}.json") for name in names])
 
 
-_GRPO_LATER = {"main_games": ("main_games_grpo", "grpo.t1.5")}
+_GRPO_LATER = {
+    "main_games": ("main_games_grpo", "grpo.t1.5"),
+    "main_houses": ("main_houses_grpo", "grpo.lr0.0003.t1.5"),
+}
 """Where GRPO was better in a later study on the same tasks and seeds, at a setting that its tuning tried last."""
 
 

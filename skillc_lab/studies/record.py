@@ -154,7 +154,7 @@ def with_baseline(record: ComparisonRecord, other: ComparisonRecord, method: str
     kept = [cell for cell in record.results if cell.method != record.baseline]
     if not taken or len({cell.panel_sha256 for cell in (*kept, *taken)}) > 1:
         raise ConfigError(f"{other.title} has no cells of {method} on the tasks of {record.title}")
-    return replace(record, results=[*kept, *taken])
+    return replace(record, results=[*taken, *kept])
 
 
 def by_lead(regimes: Sequence[Regime]) -> list[str]:

@@ -22,7 +22,16 @@ from benchmarks.pages import evaluation_tables, filled_in
 from benchmarks.pictures import DRAWN, parameters_of
 from benchmarks.pictures import main as draw
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies import UNTRAINED, CellResult, Changed, read_record, read_run_file, regimes_of, write_comparison
+from skillc_lab.studies import (
+    UNTRAINED,
+    CellResult,
+    Changed,
+    read_record,
+    read_run_file,
+    regimes_of,
+    with_baseline,
+    write_comparison,
+)
 from tests.skillc_lab.report.synthetic_run import report, write_run
 from tests.skillc_lab.studies_of import METHODS, cell, won, written
 from trainers.config import TrainConfig
@@ -225,7 +234,9 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     words = ("--beside", "grpo", "--baseline-from", tmp_path / "other.json", "hot")
     (found,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
     assert found["beside"]["grpo"]["end"]["mean"] == 0, "beside itself"
-    assert found["beside"]["grpo"]["end"]["verdict"] == "equivalent"
+    regime = with_baseline(read_record(path), read_record(tmp_path / "other.json"), "hot").regimes[0]
+    assert regime.rows[0].method == "grpo", "the baseline stands first"
+    assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict
     (other["panels"]["q"],) = other["panels"].values()
     other["cells"] = [each | {"panel_sha256": "q"} for each in other["cells"]]
     write(tmp_path / "other.json", other)
