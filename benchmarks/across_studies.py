@@ -273,16 +273,25 @@ def _reading(regime: Regime, method: str, other: str) -> dict[str, Any]:
     shares = [_all_tokens(theirs) / _all_tokens(mine) for mine, theirs in pairs]
     there = [_validation(mine, min(1.0, share)) for (mine, _), share in zip(pairs, shares, strict=True)]
     ends = [_validation(mine, 1.0) for mine, _ in pairs]
-    differences = [at - _validation(theirs, 1.0) for at, (_, theirs) in zip(there, pairs, strict=True)]
-    found = mean_over_seeds(differences)
+    at_end = [at - _validation(theirs, 1.0) for at, (_, theirs) in zip(there, pairs, strict=True)]
+    over_training = [
+        _mean_validation(mine, min(1.0, share)) - _mean_validation(theirs, min(1.0, 1 / share))
+        for (mine, theirs), share in zip(pairs, shares, strict=True)
+    ]
     return {
         "regime": regime.name,
         "seeds": [mine.seed for mine, _ in pairs],
         "share_of_run": fmean(shares),
         "validation_there": fmean(there),
         "validation_at_end": fmean(ends),
-        "minus_others_end": {"mean": found.mean, "interval": found.interval and found.interval.to_json()},
+        "minus_others_end": _over_seeds(at_end),
+        "over_training": _over_seeds(over_training),
     }
+
+
+def _over_seeds(differences: Sequence[float]) -> dict[str, Any]:
+    found = mean_over_seeds(differences)
+    return {"mean": found.mean, "interval": found.interval and found.interval.to_json()}
 
 
 def _all_tokens(cell: CellResult) -> int:
@@ -293,6 +302,13 @@ def _validation(cell: CellResult, share: float) -> float:
     """Success without the skill on validation tasks after a share of the run's tokens, between validations by line."""
     tokens, rates = zip(*((point.tokens, point.without) for point in cell.curve), strict=True)
     return float(np.interp(share * tokens[-1], tokens, rates))
+
+
+def _mean_validation(cell: CellResult, share: float) -> float:
+    """The mean of :func:`_validation` up to a share of the run."""
+    shares = np.linspace(0.0, share, 1001)
+    rates = [_validation(cell, each) for each in shares]
+    return float(np.trapezoid(rates, shares) / share)
 
 
 TABLES: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {

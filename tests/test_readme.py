@@ -142,7 +142,7 @@ def test_the_findings_are_the_records():
         r"in the shop at (\d+) and (\d+)": shop_ends,
         r"GRPO end at (\d+) % and (\d+) %": easy_ends,
         r"at (\d+) % on the games": (percent(games.row(pair)),),
-        r"in the shop, untuned, (\d+) points lower": (round(-100 * gap),),
+        r"in the shop, untuned, (\d+) points below relabelling": (round(-100 * gap),),
         r"ended (\d+) points behind relabelling on the games, tuned at temperature 1 \[(\d+)": tuple(leads),
         r"ends at (\d+) % in the houses, still rising": (percent(long.row("grpo")),),
         r"\(docs/guarded-imitation.md\) at (\d+)": (percent(long.row(RECOMMENDED)),),
