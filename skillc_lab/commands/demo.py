@@ -30,7 +30,7 @@ from trainers.tracking import Progress, SilentProgress, complete_settings, make_
 _WIDTH = 78
 _FIGURES = {"sr_with": rate, "sr_without": rate, "gap": points}
 _NO_TRAINED = (
-    "No trained policy comes with this version: `skillc demo` trains one in about six minutes, and\n"
+    "No trained policy comes with this version: `skillc demo` trains one in about five minutes, and\n"
     "`skillc demo --quick --policy runs/demo/policy` then shows it beside its start."
 )
 _UNTRAINED = "`skillc train --model {model}` goes on from here; --policy FOLDER shows what it made beside its start."
