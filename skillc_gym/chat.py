@@ -268,9 +268,12 @@ def _check_kind(name: str, kind: str, value: object) -> None:
 
 def _check_template(name: str, template: str, known: set[str]) -> None:
     try:
-        used = {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+        parts = [part for part in string.Formatter().parse(template) if part[1] is not None]
     except (ValueError, TypeError) as error:
         raise ConfigError(f"ChatFormat.{name} is not a template of str.format: {error} ({template!r})") from error
+    used = {str(field) for _, field, *_ in parts}
+    if any("{" in (how or "") for _, _, how, _ in parts):
+        raise ConfigError(f"ChatFormat.{name} has a field within a field; say each by itself ({template!r})")
     if not used <= known:
         allowed = ", ".join(f"{{{field}}}" for field in sorted(known))
         raise ConfigError(f"ChatFormat.{name} uses {{{min(used - known)}}}; it may use {allowed}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -66,10 +67,10 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
     Raises:
         StorageError: It cannot be written.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Nobody else's: threads, or processes of several machines that share the folder, may write the same file.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.unlink(missing_ok=True)  # of a process that had the same number
         descriptor = open_new(draft)
     try:
         with storing(path), os.fdopen(descriptor, "wb") as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,11 +31,13 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     require_free(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (folder / name).mkdir()
+            (folder / name / SKILL_FILE).write_bytes(content)
     except OSError as error:
+        for name in contents:
+            shutil.rmtree(folder / name, ignore_errors=True)
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
-    for name, content in contents.items():
-        (folder / name).mkdir()
-        (folder / name / SKILL_FILE).write_bytes(content)
     return folder
 
 

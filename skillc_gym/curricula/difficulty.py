@@ -65,6 +65,11 @@ class Record:
         self.success = success if self.episodes == 1 else self.success + share * (success - self.success)
 
 
+def _recorded(episodes: Any, success: Any, *_slower: Any) -> Record:
+    """A record as `state_dict` wrote it; older ones have a slower mean behind the two."""
+    return Record(int(episodes), math.nan if success is None else float(success))
+
+
 class DifficultyCurriculum:
     """Proposes tasks whose difficulty suits the agent, by task type.
 
@@ -171,23 +176,27 @@ class DifficultyCurriculum:
             kind: [[record.episodes, record.success if record.episodes else None] for record in records]
             for kind, records in self.records.items()
         }
-        return {"version": _VERSION, "open": dict(self._open), "records": records}
+        levels = {kind: list(self.levels(kind)) for kind in self.tasks}
+        return {"version": _VERSION, "levels": levels, "open": dict(self._open), "records": records}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a `state_dict`; CheckpointError if it is of another curriculum's types or levels."""
-        expected = {kind: len(found) for kind, found in self.tasks.items()}
-        got = {kind: len(records) for kind, records in state.get("records", {}).items()}
-        if state.get("version") != _VERSION or got != expected:
-            raise CheckpointError(f"This state is of another curriculum: expected levels {expected}, got {got}.")
-        opened = {kind: int(state.get("open", {}).get(kind, 0)) for kind in self.tasks}
-        if not all(1 <= opened[kind] <= expected[kind] for kind in opened):
+        """Goes on from a `state_dict`; CheckpointError if it is damaged, or of another curriculum's types or levels."""
+        try:
+            opened = {kind: int(state["open"][kind]) for kind in self.tasks}
+            records = {kind: [_recorded(*each) for each in found] for kind, found in state["records"].items()}
+            got = {kind: list(map(float, found)) for kind, found in state.get("levels", {}).items()}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"This is no whole state of a curriculum ({error!r}).") from error
+        expected = {kind: list(self.levels(kind)) for kind in self.tasks}
+        sizes = [{kind: len(found) for kind, found in each.items()} for each in (records, expected)]
+        # Earlier states do not name their levels.
+        if state.get("version") != _VERSION or sizes[0] != sizes[1] or (got or expected) != expected:
+            raise CheckpointError(
+                f"This state is of another curriculum: expected levels {expected}, got {got or sizes[0]}."
+            )
+        if not all(1 <= opened[kind] <= len(expected[kind]) for kind in opened):
             raise CheckpointError(f"This state is damaged: of the levels {expected} it opens {opened}.")
-        self._open = opened
-        self.records = {
-            # Older states have a slower mean behind the two.
-            kind: [Record(int(n), math.nan if mean is None else float(mean)) for n, mean, *_ in state["records"][kind]]
-            for kind in self.tasks
-        }
+        self._open, self.records = opened, records
 
     def _weight(self, record: Record) -> float:
         if record.episodes == 0:

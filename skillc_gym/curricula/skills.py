@@ -318,11 +318,14 @@ class InternalizationCurriculum:
                     f"The curriculum's state was saved with {key}={theirs.get(key)!r}, this one has {mine.get(key)!r}; "
                     "resume with the configuration of the run that wrote it"
                 )
-        self._gap = {k: float(state["gap"][k]) for k in self._task_types}
-        self._error = {k: float(state["error"][k]) for k in self._task_types}
-        self._validations = {k: int(state["validations"][k]) for k in self._task_types}
+        try:
+            gap, error = ({k: float(state[name][k]) for k in self._task_types} for name in ("gap", "error"))
+            validations = {k: int(state["validations"][k]) for k in self._task_types}
+            retirements = [Retirement(**entry) for entry in state["retirements"]]
+        except (KeyError, TypeError, ValueError) as wrong:
+            raise CheckpointError(f"The curriculum's state is damaged ({wrong!r})") from wrong
+        self._gap, self._error, self._validations, self._retirements = gap, error, validations, retirements
         self._active = tuple(k for k in self._task_types if k in state["active"])
-        self._retirements = [Retirement(**entry) for entry in state["retirements"]]
 
     def _known(self, task_type: str) -> None:
         if task_type not in self._gap:

@@ -219,6 +219,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._np_random, other._np_random_seed, other._task_id = None, None, ""
+        other.action_space, other.observation_space = _unseeded(self.action_space), _unseeded(self.observation_space)
         other._separate()
         return other
 
@@ -269,6 +270,13 @@ def _containers_copied(value: Any) -> Any:
     if type(value) is dict:
         return {key: _containers_copied(entry) for key, entry in value.items()}
     return type(value)(map(_containers_copied, value)) if type(value) in (list, tuple, set) else value
+
+
+def _unseeded(space: Any) -> Any:
+    """The same space, which draws samples from a generator of its own."""
+    other = copy.copy(space)
+    other._np_random = None
+    return other
 
 
 def _make_again(

@@ -69,8 +69,9 @@ def info_columns(infos: Sequence[Info | None]) -> dict[str, Any]:
     """Turns member infos, None for an empty one, into columns.
 
     Every key gets an array over the members and, as ``_key``, a mask of the members that have it. Nested dicts become
-    nested columns. A column's dtype is chosen by all of its values (bool, int64, float64, else object), where
-    Gymnasium's own helper takes the first member's and cuts 0.5 down to 0 if that one happened to be an int.
+    nested columns, and arrays of one shape and dtype an array of these, zeros where a member has none. A column's dtype
+    is chosen by all of its values (bool, int64, float64, else object), where Gymnasium's own helper takes the first
+    member's and cuts 0.5 down to 0 if that one happened to be an int.
     """
     told = [info for info in infos if info is not None]
     if told and len(told) == len(infos) and all(len(info) == len(told[0]) for info in told):
@@ -93,6 +94,8 @@ def _column(values: list[Any], there: list[bool] | None = None) -> Any:
     kinds = set(map(type, values if there is None else itertools.compress(values, there)))
     if kinds == {dict}:
         return info_columns(values)
+    if kinds == {np.ndarray} and (stacked := _stacked(values)) is not None:
+        return stacked
     dtype = _dtype(kinds)
     if dtype is not object:
         try:
@@ -100,6 +103,15 @@ def _column(values: list[Any], there: list[bool] | None = None) -> Any:
         except OverflowError:
             pass
     return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Arrays, or None for a member without one, as one array; None where their shapes or dtypes differ."""
+    arrays = [value for value in values if value is not None]
+    if len({(array.shape, array.dtype) for array in arrays}) != 1 or arrays[0].dtype == object:
+        return None
+    nothing = np.zeros_like(arrays[0])
+    return np.stack([nothing if value is None else value for value in values])
 
 
 def _dtype(kinds: set[type]) -> type:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.errors import ConfigError, unknown_name
 
 AnyEnv = gymnasium.Env[Any, Any]
@@ -73,14 +75,12 @@ class ResetOptions:
         whole: NDArray[np.bool_] = by_group[:, 0].copy()
         return whole
 
-    def tasks(self, wanted: NDArray[np.bool_], known: Iterable[str] | None) -> list[str | None]:
-        """The task of each group that is to be reset; None leaves the choice to the group's seed."""
+    def tasks(self, wanted: NDArray[np.bool_], core: Any) -> list[str | None]:
+        """The task of ``core`` for each group that is to be reset; None leaves the choice to the group's seed."""
         tasks = self._values("task_ids") or [None] * self.num_groups
-        for task_id, reset in zip(tasks, wanted, strict=True):
-            if not reset or task_id is None or known is None:
-                continue
-            if not isinstance(task_id, str) or task_id not in known:
-                raise unknown_name("task id", task_id, sorted(known), "See the environment's task_ids.")
+        for task_id in itertools.compress(tasks, wanted):
+            if task_id is not None:
+                _require_task(core, task_id)
         return tasks
 
     def n_plus(self, wanted: NDArray[np.bool_]) -> list[Any] | None:
@@ -125,6 +125,14 @@ class ResetOptions:
         if len(values) != count:
             raise ConfigError(f'options["{name}"] needs one entry per group: expected {count}, got {len(values)}')
         return list(values)
+
+
+def _require_task(core: Any, task_id: Any) -> None:
+    """UnknownNameError for a task that an environment does not have."""
+    if isinstance(core, TextTaskEnv) and isinstance(task_id, str):
+        core.task_type_of(task_id)  # which need not list them: there may be millions
+    elif task_id not in (known := getattr(core, "task_ids", (task_id,))):
+        raise unknown_name("task id", task_id, known, "See the environment's task_ids.")
 
 
 def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,21 +202,17 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         wanted = asked.groups()
         if not any(self._started) and not wanted.all():
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
-        tasks = asked.tasks(wanted, None if asked.given.get("task_ids") is None else self._known_tasks)
+        tasks = asked.tasks(wanted, self.envs[0].unwrapped)
         n_plus = asked.n_plus(wanted) or self._n_plus.tolist()
         skills = asked.skills()
-        before = copy.deepcopy(self.np_random)
-        seeds = self._draw_seeds(seed)
-        try:
+        with self._all_or_nothing():
+            seeds = self._draw_seeds(seed)
             self._start_all(
                 {
                     group: _Start(seeds[group], tasks[group], n_plus[group], skills[group])
                     for group in np.flatnonzero(wanted).tolist()
                 }
             )
-        except BaseException:
-            self._np_random = before
-            raise
         self._held = self._done
         return self._batch(), self._columns()
 
@@ -229,6 +226,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         Returns:
             observations, rewards (float64), terminations, truncations (bool), infos. Members that were not stepped have
             their last observation and info, reward 0 and False flags.
+
+        Raises:
+            MemberError: As :meth:`advance` has it. What a member raises in a reset by ``autoreset`` is raised as it is,
+                before anybody is stepped; as after a failed :meth:`reset`, these groups need another.
         """
         if not self._ready:
             waiting = [group for group, started in enumerate(self._started) if not started]
@@ -280,12 +281,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for env in self.envs:
             env.close()
 
-    @cached_property
-    def _known_tasks(self) -> frozenset[str] | None:
-        """The tasks there are; not listed before somebody names one, since there may be millions."""
-        task_ids = getattr(self.envs[0].unwrapped, "task_ids", None)
-        return None if task_ids is None else frozenset(task_ids)
-
     def _describe(self) -> None:
         first = self.envs[0]
         mode = AutoresetMode.NEXT_STEP if self._autoreset else AutoresetMode.DISABLED
@@ -294,6 +289,16 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.single_observation_space, self.single_action_space = first.observation_space, first.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Puts the generator of seeds back if a member raises in a reset."""
+        before, seed = copy.deepcopy(self.np_random), self.np_random_seed
+        try:
+            yield
+        except BaseException:
+            self._np_random, self._np_random_seed = before, seed
+            raise
 
     def _draw_seeds(self, seed: Any) -> list[int]:
         if not isinstance(seed, Iterable):
@@ -340,12 +345,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def _restart_finished(self) -> frozenset[int]:
         nothing = [None] * self.group_size
         finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
-        self._start_all(
-            {
-                group: _Start(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
-                for group in finished
-            }
-        )
+        with self._all_or_nothing():
+            self._start_all(
+                {
+                    group: _Start(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
+                    for group in finished
+                }
+            )
         return frozenset(member for group in finished for member in self.members(group))
 
     def _hold(self, members: Sequence[int] | slice, held: bool = True) -> None:

@@ -73,9 +73,9 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Adds the reply and what came of it to the chat."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self._past.append(PastStep(self._observation, info.get("executed_action", action.strip())))
+        self._past.append(PastStep(self._observation, info.get("executed_action", str(action).strip())))
         self._observation = observation
-        new = self._window(info) if self.chat_format.form == "window" else self._continue(action, info)
+        new = self._window(info) if self.chat_format.form == "window" else self._continue(str(action), info)
         text, info = self._answer(info, new)
         return text, reward, terminated, truncated, info
 

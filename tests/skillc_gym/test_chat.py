@@ -68,6 +68,7 @@ def test_bad_forms_are_named(form):
         ({"turn": "{obs}"}, r"ChatFormat.turn uses \{obs\}; it may use"),
         ({"first": "{step}"}, "ChatFormat.first"),
         ({"past": "{"}, "not a template"),
+        ({"past": "{observation:{nope}}"}, "field within a field"),
         ({"commands": "{}"}, "ChatFormat.commands"),
         ({"window": -1}, "ChatFormat.window is a whole number from 0 up"),
         ({"longest": True}, "ChatFormat.longest is a whole number from 0 up, got True"),

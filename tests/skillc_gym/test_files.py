@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,11 @@ def test_a_link_in_the_drafts_place_is_not_followed(tmp_path: Path) -> None:
     replace_file(tmp_path / "f", [b"new"])
     assert (tmp_path / "f").read_bytes() == b"new"
     assert other.read_bytes() == b"precious"
+
+
+def test_writers_of_one_file_leave_each_other_alone(tmp_path: Path) -> None:
+    contents = [bytes([letter]) * 50_000 for letter in b"abcd"]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda content: replace_file(tmp_path / "f", [content]), contents * 5))
+    assert (tmp_path / "f").read_bytes() in contents
+    assert list(tmp_path.iterdir()) == [tmp_path / "f"]

@@ -91,8 +91,13 @@ def test_mistakes_are_named():
         curriculum.update("heat0.0a", 2.0)
     with pytest.raises(CheckpointError, match="damaged"):
         curriculum.load_state_dict({**curriculum.state_dict(), "open": {"heat": 9, "cool": 1}})
-    with pytest.raises(CheckpointError, match="another curriculum"):
-        DifficultyCurriculum({"heat": TASKS["heat"]}).load_state_dict(curriculum.state_dict())
+    harder = {kind: {level + 0.1: names for level, names in found.items()} for kind, found in TASKS.items()}
+    for others in ({"heat": TASKS["heat"]}, harder):
+        with pytest.raises(CheckpointError, match="another curriculum"):
+            DifficultyCurriculum(others).load_state_dict(curriculum.state_dict())
+    for damage in ({"records": {"heat": [[1]]}}, {"open": None}):
+        with pytest.raises(CheckpointError, match="no whole state"):
+            curriculum.load_state_dict({**curriculum.state_dict(), **damage})
     with pytest.raises(ConfigError, match="generator="):
         ProceduralCurriculum(gymnasium.make("skillc/ALFWorld-v0", data="generated", generator={"games_per_type": 1}))
 

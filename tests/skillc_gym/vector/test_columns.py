@@ -41,6 +41,15 @@ def test_nested_dicts_become_nested_columns():
     assert info_columns([]) == info_columns([{}, {}]) == {}
 
 
+def test_arrays_of_one_shape_are_stacked():
+    one = np.array([1, 2], np.int8)
+    columns = info_columns([{"mask": one, "odd": one}, {}, {"mask": 2 * one, "odd": np.zeros(3)}])
+    assert columns["mask"].dtype == np.int8
+    assert columns["mask"].tolist() == [[1, 2], [0, 0], [2, 4]]
+    assert columns["_mask"].tolist() == [True, False, True]
+    assert (columns["odd"].dtype, columns["odd"].shape) == (object, (3,))
+
+
 @pytest.mark.parametrize(
     "look",
     [

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_env import ToyEnv
 
+from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, format_reply, parse_reply
 
 plain = st.text().filter(lambda text: not any(tag in text for tag in ("<think>", "</think>", "<action>", "</action>")))
@@ -61,6 +62,11 @@ def test_no_reply_is_an_error(reply):
     info = env.step(reply)[-1]
     assert info["executed_action"] == parse_reply(reply).command[:100]
     assert info["format_valid"] is False or "<think>" in reply
+
+
+def test_the_tail_is_a_whole_number(toy):
+    with pytest.raises(ConfigError, match="tail is a whole number from 0 up"):
+        ActionFormat(toy, tail=-3)
 
 
 def test_form_and_admissibility_are_two_flags_and_long_commands_are_cut(toy):

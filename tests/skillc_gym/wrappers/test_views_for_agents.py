@@ -12,7 +12,7 @@ from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
 from skillc_gym.errors import ConfigError
-from skillc_gym.wrappers import DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
+from skillc_gym.wrappers import ChatPrompt, DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
 
 PICK = {"data": "generated", "task_types": "pick", "generator": {"seed": 1, "games_per_type": 3, "size": "small"}}
 
@@ -90,6 +90,12 @@ def test_a_history_names_numbered_commands(numbered):
     env = TextHistory(numbered)
     env.reset(seed=0)
     assert "> look\n" in env.step(numbered.commands.index("look"))[0]
+
+
+def test_a_chat_takes_numbered_commands(numbered):
+    chat = ChatPrompt(numbered)
+    chat.reset(seed=0)
+    assert chat.step(0)[-1]["messages"][-2] == {"role": "assistant", "content": "0"}
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,9 @@ class WebShopBrowserEnv(TextTaskEnv):
         if self._episode_transport is None:
             episode = self._site.episode(self._task)
             served = self.transport == "served"
-            self._episode_transport = Served(episode) if served else Swapped(episode, self._site.front, self._task)
+            self._episode_transport = (
+                Served(episode) if served else Swapped(episode, self._site.front, self._task, self.np_random)
+            )
         return self._episode_transport
 
     def _observe(self) -> Any:

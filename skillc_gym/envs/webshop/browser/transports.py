@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 from weakref import WeakValueDictionary, finalize
 
+import numpy as np
+
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
 from skillc_gym.envs.webshop.browser.tabs import NoSuchPageError, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
@@ -166,8 +168,8 @@ class Served:
 class Swapped:
     """Pages drawn in this process and exchanged within the one that the browser has loaded."""
 
-    def __init__(self, episode: str, front: ShopFront, task: int) -> None:
-        self._episode, self._front, self._task = episode, front, task
+    def __init__(self, episode: str, front: ShopFront, task: int, generator: np.random.Generator) -> None:
+        self._episode, self._front, self._task, self._generator = episode, front, task, generator
         self._states = itertools.count(1)
 
     def open(self, tab: Tab, address: str) -> ParsedPage:
@@ -195,14 +197,14 @@ class Swapped:
             target = self._front.page_at(control.value or "")
         else:
             sent = ("click" if control.kind == "button" else control.group, control.value or "")
-            target = self._front.follow(self._task, page, [sent])
+            target = self._front.follow(self._task, page, [sent], self._generator)
         return None if target is None else self._exchange(tab, target)
 
     def search(self, tab: Tab, parsed: ParsedPage, words: str) -> ParsedPage | None:
         """Does what a search would."""
         page = self._front.page_at(parsed.address)
         assert page is not None
-        target = self._front.act(self._task, page, search_action(words))
+        target = self._front.act(self._task, page, search_action(words), self._generator)
         return None if target is None else self._exchange(tab, target)
 
     def _exchange(self, tab: Tab, page: Page) -> ParsedPage:

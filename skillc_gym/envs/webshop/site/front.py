@@ -15,6 +15,8 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
@@ -100,10 +102,14 @@ class ShopFront:
             receipt = self._receipt(task, page) if person and page.kind == "done" else None
             return PageView(page, self._store.address(page), self.core.fragment(person=person), cut, receipt)
 
-    def act(self, task: int, page: Page, action: str) -> Page | None:
-        """Returns the page that an action leads to, None if it is not possible."""
+    def act(self, task: int, page: Page, action: str, generator: np.random.Generator | None = None) -> Page | None:
+        """Returns the page that an action leads to, None if it is not possible.
+
+        Upstream's random results are drawn from an episode's generator, or by the task's number.
+        """
         with self._lock:
             self._go(task, page)
+            self.core.np_random = generator or np.random.default_rng(task)
             *_, info = self.core.step(action)
             page = self.core.snapshot().state.page
             return page._replace(reward=0.0) if info["action_valid"] else None
@@ -120,14 +126,17 @@ class ShopFront:
             return search_action(named["search_query"]) if self.searchable(page) else None
         return f"click[{named['click']}]" if named.get("click") else None
 
-    def follow(self, task: int, page: Page, sent: Pairs) -> Page | None:
-        """Returns the page that a form sent from a page leads to, None for nowhere else; the form as for `action`."""
+    def follow(self, task: int, page: Page, sent: Pairs, generator: np.random.Generator | None = None) -> Page | None:
+        """Returns the page that a form sent from a page leads to, None for nowhere else.
+
+        The form is as for `action`, the generator as for `act`.
+        """
         chosen = self._chosen(page, sent)
         # The label alone, by which agents choose, does not tell the group of a value that stands in several.
         if chosen and len([group for group, value in self._offered(page) if value == chosen[1]]) > 1:
             return page.chosen(*chosen)
         action = self.action(page, sent)
-        return None if action is None else self.act(task, page, action)
+        return None if action is None else self.act(task, page, action, generator)
 
     def asin(self, page: Page) -> str:
         """Returns the id of the product looked at, as pages show it."""

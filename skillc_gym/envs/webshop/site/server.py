@@ -137,6 +137,8 @@ class ThreadedSite:
         deadline = time.monotonic() + _START_SECONDS
         while not self._server.started:
             if not self._thread.is_alive() or time.monotonic() > deadline:
+                self.close()
+                listener.close()
                 raise EngineError(f"The site did not start on {self.url}; its log says why.")
             time.sleep(0.002)
 

@@ -156,6 +156,9 @@ def test_copies_share_the_shop_but_not_the_customer(env):
     play(twin, "search[lamp]")
     assert env.step("click[features]")[4]["page"] == "sub"
     assert twin.catalog is env.catalog
+    for one in (env, twin):
+        one.action_space.seed(1)
+    assert [one.action_space.sample() for one in (env, env)] == [one.action_space.sample() for one in (twin, twin)]
 
 
 def test_other_processes_play_the_same():

@@ -1,5 +1,6 @@
 """The site without a browser: what it serves, whom it serves, and what it does with anything else."""
 
+import copy
 import json
 import random
 import re
@@ -13,6 +14,7 @@ from small_shop import HOSTILE, SHOP, SmallShop
 
 from skillc_gym.envs.webshop.browser.transports import RemoteSite
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.shop.pages import HOME
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
@@ -229,6 +231,17 @@ def test_tasks_are_drawn_as_in_the_text_environment():
         for _ in range(12):
             visitor.begin(None)
             assert running.site.tickets.read(visitor.ticket).task == 1
+
+
+def test_upstreams_random_results_are_those_of_the_episodes_generator():
+    shop = SmallShop(makers=[f"Maker{number}" for number in range(20)])
+    env = WebShopEnv(data=shop, compat="upstream")
+    env.reset(seed=4, options={"task_id": env.task_ids[0]})
+    drawn = copy.deepcopy(env.np_random)
+    env.step("search[<r>]")
+    front = ShopFront(WebShopEnv(data=shop, compat="upstream"))
+    assert front.act(0, HOME, "search[<r>]", drawn) == env.snapshot().state.page._replace(reward=0.0)
+    assert front.act(0, HOME, "search[<r>]") == front.act(0, HOME, "search[<r>]") != front.act(1, HOME, "search[<r>]")
 
 
 def test_a_site_with_other_goals_is_another_shop(site):
