@@ -52,9 +52,7 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     (skill / "SKILL.md").write_text("Heat it.\n")
     for name, file, content in (
         ("weights", "model.safetensors", b"short"),
-        ("config", "config.json", b"{"),
         ("tokenizer_config", "tokenizer_config.json", b"{"),
-        ("tokenizer", "tokenizer.json", b"{"),
     ):
         shutil.copytree(shipped_policy(), folder / name)
         (folder / name / file).write_bytes(content)
