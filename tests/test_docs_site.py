@@ -32,14 +32,6 @@ TARGETS = set(re.findall(r"^([\w-]+):", MAKEFILE, re.MULTILINE))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*/*.md")), ids=lambda page: page.name)
-def test_python_is_run_by_a_test(page: Path):
-    """In a folder; `test_readme` runs those of all other pages."""
-    if re.search(r"^```python$", page.read_text(encoding="utf-8"), re.MULTILINE):
-        tests = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-        assert any(f'"{page.name}"' in text for text in tests), f"no test names {page.name}"
-
-
 def test_every_page_is_on_the_map_and_has_a_place_in_the_navigation():
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", (DOCS / "index.md").read_text(encoding="utf-8")))
     assert linked == {page.name for page in DOCS.glob("*.md")} - {"index.md"}
@@ -49,26 +41,33 @@ def test_every_page_is_on_the_map_and_has_a_place_in_the_navigation():
     assert made == {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
 
 
+TOOL = r"\b(?:scripts|benchmarks)[./]\w+"
+MODULE = r"`((?:skillc_gym|trainers|skill_library)(?:\.[a-z_]+)+)(?:\.[A-Za-z]\w*)?`"
+OWN_FILE = r"\b(?:skillc_gym|trainers|skillc_lab|benchmarks|scripts|tests|skill_library)/[\w/.-]*(?:/|\.\w+)(?=[`)\s])"
+
+
+def tool_is_there(name: str) -> bool:
+    place = ROOT / name.replace(".", "/")
+    return place.exists() or any(place.parent.glob(f"{place.name}.*"))
+
+
+def module_is_there(name: str) -> bool:
+    """A module, a package, or a name in one of them."""
+    place = ROOT / name.replace(".", "/")
+    files = (place, place.with_suffix(".py"), place.parent.with_suffix(".py"), place.parent / "__init__.py")
+    return any(file.exists() for file in files)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_modules_and_targets_exist(page: Path):
+def test_targets_modules_and_files_that_a_page_names_are_there(page: Path):
+    """Pages of records name files of their own revisions."""
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"(?:^|`)make ([a-z][\w-]*)", text, re.MULTILINE)) <= TARGETS
-    for folder, name in re.findall(r"\b(scripts|benchmarks)[./](\w+)", text):
-        assert [*(ROOT / folder).glob(f"{name}.*"), *(ROOT / folder).glob(name)], name
-    for name in re.findall(r"`((?:skillc_gym|trainers|skill_library)(?:\.[a-z_]+)+)(?:\.[A-Za-z]\w*)?`", text):
-        place = ROOT / name.replace(".", "/")
-        files = (place, place.with_suffix(".py"), place.parent.with_suffix(".py"), place.parent / "__init__.py")
-        assert any(file.exists() for file in files), name
-
-
-_OWN_FILE = r"\b(?:skillc_gym|trainers|skillc_lab|benchmarks|scripts|tests|skill_library)/[\w/.-]*(?:/|\.\w+)(?=[`)\s])"
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "records"], ids=lambda page: page.name)
-def test_files_that_a_page_names_are_there(page: Path):
-    """Pages of records name files of their own revisions."""
-    named = re.findall(_OWN_FILE, page.read_text(encoding="utf-8"))
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    files = [] if page.parent.name == "records" else re.findall(OWN_FILE, text)
+    lost = [name for name in files if not (ROOT / name).exists()]
+    lost += [name for name in re.findall(TOOL, text) if not tool_is_there(name)]
+    lost += [name for name in re.findall(MODULE, text) if not module_is_there(name)]
+    assert lost == []
 
 
 def shell_lines() -> list[tuple[str, str]]:

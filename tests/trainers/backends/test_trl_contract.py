@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from importlib import metadata
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,10 +22,6 @@ from trainers.learner import Learner
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient
 from trainers.rollout.batches import MicroBatch, Tokens, TrainingRow, collate, make_training_rows
-
-
-def test_the_version_is_the_one_that_was_read() -> None:
-    assert metadata.version("trl") == "1.16.0"
 
 
 @pytest.mark.parametrize(
