@@ -135,7 +135,10 @@ def step_checked(world: World, command: str) -> None:
         assert answer == NOTHING_HAPPENS
         assert world.state == before, "an impossible command changed the state"
     assert answer
-    assert world.admissible == sorted(world.admissible)
+    offered = world.admissible
+    assert offered == sorted(set(offered) & set(world.game.commands))
+    world.admissible.clear()
+    assert world.admissible == offered, "the list was not one's own"
 
 
 @hostile

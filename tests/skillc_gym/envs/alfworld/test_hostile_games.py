@@ -77,6 +77,8 @@ CONTENTS = {
     "1,000,000 objects": (objects(200_000), "1,000,000 are read|has .* bytes"),
     "4,000 things": (objects(4_000, "(pickupable {0})"), "at most 1,000 fit"),
     "900 things with long names": (objects(900, "(isClean {0})", "x" * 100 + "{0}"), "at most 32,768"),
+    "a grammar cut off": (lambda raw: {**raw, "grammar": "action x { template ::"}, "the end"),
+    "rules cut off": (lambda raw: {**raw, "grammar": 'grammar :: """{]""";'}, "not the JSON"),
     "an action twice": (replaced("pddl_domain", "(:action look", "(:action help) (:action look"), "an action twice"),
     "a won game": (replaced("pddl_problem", "(:goal", "(:goal (and)) (:goal"), "twice"),
     "actions without names": (replaced("pddl_domain", "(:action look", "(:action) (:action look"), "without a name"),

@@ -11,7 +11,7 @@ from benchmarks.parity_alfworld import compare, older_wording, random_walk, scri
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine import textworld
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.grammar import split_sentence
+from skillc_gym.envs.alfworld.engine.grammar import Part, split_sentence
 from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamWorld
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError, MissingExtraError
@@ -92,18 +92,23 @@ def test_a_missing_extra_is_named(monkeypatch):
         UpstreamProcess()
 
 
+def part_of(symbol) -> Part:
+    """A piece of a sentence of upstream's, as ours."""
+    kind = type(symbol).__name__
+    if kind in ("TerminalSymbol", "NonterminalSymbol"):
+        return Part("text" if kind == "TerminalSymbol" else "rule", str(symbol))
+    value = symbol.symbol if kind == "ListSymbol" else symbol
+    return Part("list" if kind == "ListSymbol" else "value", value.symbol.strip(), value.given or "")
+
+
 @pytest.mark.parametrize(
     "text",
-    ["\nAvailable\n  x", "Your\ttask.", "  lead", "a; b", 'put "x" in y', "x # y", "a{r.name}\n b", "a<b", "5 > 3",
+    ["[{o.name | in(o:object)}].", "{r.name | open(r:x)} y",
+     "\nAvailable\n  x", "Your\ttask.", "  lead", "a; b", 'put "x" in y', "x # y", "a{r.name}\n b", "a<b", "5 > 3",
      "a//b", "it's 5 > 3", "{ r.name }\n b", "{r.name} (in {r.name})}", "\nAvailable\n  x\n",
      "#task#  x", "a b] c", "{r.indefinite} {r.name} (in {r.name})}", "é ü", "\t a \t", "a\n// c", "{ r.name }x"],
 )  # fmt: skip
 def test_sentences_are_split_alike(text):
     textgen = pytest.importorskip("textworld.envs.pddl.textgen")
-    ours = [(part.kind, part.body) for part in split_sentence(text)]
-    kinds = {"TerminalSymbol": "text", "NonterminalSymbol": "rule", "ConditionalSymbol": "value"}
-    theirs = [
-        (kinds[type(one).__name__], str(one).strip("{}"))
-        for one in textgen._parse_and_convert(text, rule_name="symbols")
-    ]
-    assert [(kind, body.strip() if kind == "value" else body) for kind, body in theirs] == ours
+    symbols = textgen._parse_and_convert(text, rule_name="symbols")
+    assert list(map(part_of, symbols)) == split_sentence(text)

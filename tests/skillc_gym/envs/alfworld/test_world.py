@@ -5,35 +5,15 @@ from __future__ import annotations
 import functools
 import tracemalloc
 
-import numpy as np
 import pytest
 from odd_houses import replaced
 
-from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.game import Game
-from skillc_gym.envs.alfworld.engine.grammar import Part, parse_grammar, split_sentence
 from skillc_gym.envs.alfworld.engine.wording import goal_of, read_wording
-from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
+from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError
 
 TASK_ID = "train/pick_and_place_simple-Mug-None-Desk-1/trial_1"
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_admissible_commands_are_sorted_unique_known_and_carried_out(house, seed):
-    _, game = house(seed)
-    world = World(game)
-    world.reset()
-    for command in random_walk(game, np.random.default_rng(seed), 40):
-        assert world.admissible == sorted(set(world.admissible))
-        assert set(world.admissible) <= set(game.commands)
-        expected = command.strip() in world.admissible
-        before, view = world.state, world.admissible
-        world.admissible.clear()  # a list of one's own
-        feedback, valid = world.step(command)
-        assert valid == expected
-        if not valid:
-            assert (feedback, world.state, world.admissible) == (NOTHING_HAPPENS, before, view)
 
 
 def test_a_state_of_another_game_is_refused(house):
@@ -109,26 +89,6 @@ def test_views_that_are_remembered_are_bounded(house):
 # Words ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("\nAvailable\n  x\n", [Part("text", "Available\n  x\n")]),
-        ("a; b", [Part("text", "a")]),
-        ('put "x" in y', [Part("text", "put "), Part("text", "x"), Part("text", " in y")]),
-        ("x # y", [Part("text", "x ")]),
-        ("a<b", [Part("text", "a")]),
-        ("it's 5 > 3", [Part("text", "it's 5 ")]),
-        ("#task#  x", [Part("rule", "task"), Part("text", "  x")]),
-        ("{ r.name }\n b", [Part("value", "r.name"), Part("text", "\n b")]),
-        ("[{o.name | in(o:object)}].", [Part("list", "o.name", "in(o:object)"), Part("text", ".")]),
-        ("{r.name} (in {r.name})}", [Part("value", "r.name"), Part("text", " (in "), Part("value", "r.name"),
-                                     Part("text", ")")]),
-    ],
-)  # fmt: skip
-def test_sentences_are_split_as_upstream_splits_them(text, parts):
-    assert split_sentence(text) == parts
-
-
 def test_games_share_their_words_and_differ_in_the_task(template):
     words, task = read_wording(template["grammar"])
     other, other_task = read_wording(template["grammar"].replace("Your task is to: ", "Your task is to: now "))
@@ -147,9 +107,3 @@ def test_a_game_without_help_does_not_offer_it(template):
     world = World(Game.parse(TASK_ID, {**template, "pddl_domain": domain}))
     assert "help" not in world.admissible
     assert world.step("help") == ("Nothing happens.", False)
-
-
-@pytest.mark.parametrize("text", ["action x {", "action x { template ::", "grammar :: ", 'grammar :: """{]""";', "x"])
-def test_a_document_that_ends_early_is_refused(text):
-    with pytest.raises(InvalidGameError):
-        parse_grammar(text)

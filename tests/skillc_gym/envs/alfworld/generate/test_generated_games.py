@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -27,25 +24,18 @@ def scene(task_id: str) -> int:
     return int(task_id.split("/")[1].rsplit("-", 1)[1])
 
 
-def test_another_process_generates_the_same():
-    code = "print([GeneratedGames(split, games_per_type=2, size='real').manifest_sha256 for split in SPLITS])"
-    program = f"from skillc_gym.envs.alfworld.generate.games import SPLITS, GeneratedGames; {code}"
-    env = {**os.environ, "PYTHONHASHSEED": "4242"}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    here = [GeneratedGames(split, games_per_type=2, size="real").manifest_sha256 for split in SPLITS]
-    assert done.stdout == f"{here}\n"
-
-
 @pytest.mark.parametrize(
     ("size", "scenes", "split", "expected"),
     [
         ("small", 25, "train", "509531df65a94cf8e5899435d86e9c7dcefe46cc3ea5c899527c57489894f7b4"),
         ("small", 4, "valid_seen", "098e2c58fda6349d460ce469cc53ce9b5b2deda30745c620706f151056f198c1"),
         ("medium", 25, "valid_unseen", "e0cbceb71f9079ad6dbc1ff2e62417a2dd2b3aac2b73643705466c24d447c38f"),
+        ("real", 25, "valid_seen", "59f96eb991b007928f72f124d4feb4c0eb03eab4baa7d8dce7bfe9a19c97f3cc"),
         ("large", 25, "train", "0d94c15ff81558c960477cbccc0e0dd1f82cc532c5181beb984734b926fc3c02"),
     ],
 )
 def test_games_that_policies_were_trained_on_stay_as_they_are(size: str, scenes: int, split: str, expected: str):
+    """And are the same in every process, each of which has another seed for Python's hashes."""
     games = GeneratedGames(split, games_per_type=6, size=size, scenes=scenes, seed=1)
     assert games.manifest_sha256 == expected
 
