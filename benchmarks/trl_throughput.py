@@ -148,7 +148,7 @@ def _trl_seconds(config: TrainConfig, updates: Sequence[Rows]) -> list[float]:
             train_dataset=Dataset.from_dict({"prompt": [""] * (len(updates) * len(updates[0]))}),
             callbacks=[clock],
         )
-        trainer._generate_and_score_completions = lambda inputs: _padded(left.pop(0), pad, trainer.accelerator.device)
+        trainer._generate_and_score_completions = lambda inputs: padded(left.pop(0), pad, trainer.accelerator.device)
         trainer.train()
     return [end - start for start, end in zip(began, ended, strict=True)]
 
@@ -180,7 +180,7 @@ def _arguments(config: TrainConfig, folder: str, steps: int, rows: int) -> Any:
     )
 
 
-def _padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
+def padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
     """Rows as TRL's trainer has them: prompts filled up on the left, completions on the right."""
     before, after = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
     prompt_ids, prompt_mask = torch.full((len(rows), before), pad), torch.zeros(len(rows), before, dtype=torch.long)

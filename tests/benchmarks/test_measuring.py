@@ -19,7 +19,6 @@ from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
 from tests.trainers.conftest import toy_folder
 from tests.trainers.toys import TOY_ID, toy_config
-from trainers.base import TokenRow
 
 __all__ = ["toy_folder"]
 
@@ -134,21 +133,6 @@ def test_two_trees_get_the_same_changes_of_the_functions_that_each_holds_once(tm
 
 
 # What an update costs: setting by setting, and this trainer next to TRL's ---------------------------------------------
-
-
-def test_rows_are_padded_as_trl_has_them():
-    pytest.importorskip("trl", reason="needs the train extra")
-    import torch
-
-    from benchmarks.trl_throughput import _padded
-
-    rows = [TokenRow([5], [6, 7, 8], [1, 0, 1], [0.0] * 3), TokenRow([5, 6], [7], [1], [0.0])]
-    padded = _padded(rows, 0, torch.device("cpu"))
-    assert padded["prompt_ids"].tolist() == [[0, 5], [5, 6]]
-    assert padded["completion_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert padded["tool_mask"].tolist() == [[1, 0, 1], [1, 0, 0]]
-    assert padded["advantages"].tolist() == [1.0, -1.0]
-    assert int(padded["num_items_in_batch"]) == 3
 
 
 def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):

@@ -16,7 +16,8 @@ pytest.importorskip("trl", reason="needs the extra 'train'")
 from transformers import Trainer
 from trl import GRPOTrainer
 
-from tests.trainers.toys import next_batches, start_learner
+from benchmarks.trl_throughput import padded
+from tests.trainers.toys import start_learner
 from trainers.base import TokenRow, Trajectory
 from trainers.learner import Learner
 from trainers.learner.objective import policy_value
@@ -59,6 +60,19 @@ def learner(toy: Any) -> Learner:
     return start_learner(toy(kl_coef=0.1, micro_batches=1))
 
 
+def in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: MicroBatch) -> dict[str, torch.Tensor]:
+    """The rows as the throughput is measured on, with their advantages and the figures of our batch."""
+    batch = padded(rows, 0, torch.device("cpu")) | {"advantages": torch.tensor(advantages)}
+    first = ours.tokens.input_ids.shape[1] - ours.tokens.mask.shape[1]
+    for name in ("old", "ref"):
+        column = torch.zeros(batch["completion_ids"].shape)
+        for i, row in enumerate(rows):
+            start, own = len(row.prompt_ids) - first, len(row.completion_ids)
+            column[i, :own] = ours.figures[f"{name}_logprobs"][i, start : start + own]
+        batch[f"{name}_per_token_logps"] = column
+    return batch
+
+
 def trajectory(*rows: TokenRow) -> Trajectory:
     episode: Any = SimpleNamespace(task_type="echo")
     return Trajectory(episode, list(rows), 0)
@@ -84,7 +98,7 @@ def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
         ids = rng.integers(6, 20, prompt + len(mask)).tolist()
         rows.append(TokenRow(ids[:prompt], ids[prompt:], mask, [0.0] * len(mask)))
     advantages, played = [0.7, -1.3, 0.2], [trajectory(row) for row in rows]
-    weighted = make_training_rows(played, advantages, range(3), aggregation, total=3, tokens=9, longest=7)
+    weighted = make_training_rows(played, advantages, range(3), aggregation, total=3, tokens=8, longest=7)
     ours = collate(weighted, 0, torch.device("cpu"), ["policy"])
     backend, objective = learner.backend, learner.objective
     with torch.no_grad():
@@ -100,40 +114,8 @@ def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
         setattr(trainer, name, value)
     objective.losses = (replace(objective.losses[0], ratio=ratio, clip_high=trls.get("epsilon_high")),)
     with torch.no_grad():
-        expected = GRPOTrainer._compute_loss(trainer, trainer.model, _in_trls_layout(rows, advantages, ours))
+        expected = GRPOTrainer._compute_loss(trainer, trainer.model, in_trls_layout(rows, advantages, ours))
         assert float(learner.loss(ours, 1)) == pytest.approx(float(expected), rel=1e-4)
-
-
-def _in_trls_layout(rows: list[TokenRow], advantages: list[float], ours: MicroBatch) -> dict[str, torch.Tensor]:
-    """Prompts padded on the left, completions on the right."""
-    longest = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
-    batch: dict[str, list[list[float]]] = {}
-    first = ours.tokens.input_ids.shape[1] - ours.tokens.mask.shape[1]
-    for i, row in enumerate(rows):
-        left, right = longest[0] - len(row.prompt_ids), longest[1] - len(row.completion_ids)
-        start, own = len(row.prompt_ids) - first, len(row.completion_ids)
-        columns = {
-            "prompt_ids": [0] * left + row.prompt_ids,
-            "prompt_mask": [0] * left + [1] * len(row.prompt_ids),
-            "completion_ids": row.completion_ids + [0] * right,
-            "completion_mask": [1] * own + [0] * right,
-            "tool_mask": row.loss_mask + [0] * right,
-        }
-        for mine in ("old", "ref"):
-            figures = ours.figures[f"{mine}_logprobs"][i, start : start + own].tolist()
-            columns[f"{mine}_per_token_logps"] = figures + [0.0] * right
-        for name, value in columns.items():
-            batch.setdefault(name, []).append(value)
-    tensors = {name: torch.tensor(value) for name, value in batch.items()}
-    return {**tensors, "advantages": torch.tensor(advantages), "num_items_in_batch": torch.tensor(9)}
-
-
-def test_the_log_probabilities_are_the_engines(learner: Learner) -> None:
-    """On-policy, what the trainer computes for a rollout is what the engine drew with."""
-    for batch in next_batches(learner):
-        with torch.no_grad():
-            logprobs = learner.backend.score(batch.tokens, {"logprobs"})["logprobs"] * batch.tokens.mask
-        assert logprobs.numpy() == pytest.approx(batch.figures["sampling_logprobs"].numpy(), abs=1e-4)
 
 
 def test_the_sampling_ratio_is_capped_and_only_on_with_inexact_engines() -> None:
