@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from random import Random
 from typing import Any
 
@@ -34,18 +33,6 @@ def test_a_contrast_may_be_uncorrected_or_clipped() -> None:
         contrast.update({"heat": -1.0, "cool": 1.0})
     assert plain.value("cool") == pytest.approx(0.1)
     assert (clipped.value("heat"), clipped.value("cool"), clipped.value("look")) == (-0.2, 0.2, 0.0)
-
-
-@given(contrasts, contrasts)
-def test_state_round_trips_bit_for_bit(before: list[float], after: list[float]) -> None:
-    first, second = Contrast(), Contrast()
-    for c in before:
-        first.update({"heat": c})
-    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
-    for c in after:
-        first.update({"heat": c})
-        second.update({"heat": c})
-        assert second.value("heat") == first.value("heat")
 
 
 def test_bad_values_and_states_are_refused() -> None:
@@ -113,9 +100,9 @@ def csca_streams(success: Any = None, **given: Any) -> Streams:
 
 
 @st.composite
-def batches(draw: st.DrawFn, binary: bool = True) -> dict[str, list]:
+def batches(draw: st.DrawFn) -> dict[str, list]:
     """Tasks of any n_plus, constant branches included."""
-    values = st.sampled_from([0.0, 1.0]) if binary else st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])
+    values = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0])
     tasks = draw(st.integers(1, 4))
     size = draw(st.integers(1, 8))
     task = [f"t{i}" for i in range(tasks) for _ in range(size)]
@@ -125,48 +112,40 @@ def batches(draw: st.DrawFn, binary: bool = True) -> dict[str, list]:
     return {"returns": returns, "task": task, "condition": condition, "correction": correction}
 
 
-def normalised(returns: list[float], groups: list[Any]) -> np.ndarray:
+def normalised(returns: list[float], groups: list[Any], eps: float) -> np.ndarray:
     """Less the group's mean and over its spread, written out a second time with numpy; 0 where all are equal."""
     values, result = np.asarray(returns), np.zeros(len(returns))
     for group in set(groups):
         rows = [i for i, other in enumerate(groups) if other == group]
         if len({returns[i] for i in rows}) > 1:
-            result[rows] = (values[rows] - values[rows].mean()) / (values[rows].std() + 1e-6)
+            result[rows] = (values[rows] - values[rows].mean()) / (values[rows].std() + eps)
     return result
 
 
 SCOPES = st.sampled_from(["batch", "group"])
 
 
-@given(batches(binary=False), SCOPES, st.sampled_from(["condition", "mixed"]))
-def test_it_agrees_with_a_second_writing(batch: dict[str, list], scope: str, branch: str) -> None:
+@given(batches(), SCOPES, st.sampled_from(["condition", "mixed"]), st.sampled_from([1e-6, 0.1]))
+def test_it_agrees_with_a_second_writing(batch: dict[str, list], scope: str, branch: str, eps: float) -> None:
     returns, task, condition = batch["returns"], batch["task"], batch["condition"]
-    parts, whole = csca_streams(**batch, scope=scope, branch=branch), csca(**batch, scope=scope, branch=branch)
+    options = {"scope": scope, "branch": branch, "eps": eps}
+    parts, whole = csca_streams(**batch, **options), csca(**batch, **options)
     groups = task if scope == "group" else ["all"] * len(task)
     branches = task if branch == "mixed" else [*zip(task, condition, strict=True)]
-    np.testing.assert_allclose(parts.outcome, normalised(returns, groups), atol=1e-9)
-    np.testing.assert_allclose(parts.conditional, normalised(returns, branches), atol=1e-9)
+    np.testing.assert_allclose(parts.outcome, normalised(returns, groups, eps), atol=1e-9)
+    np.testing.assert_allclose(parts.conditional, normalised(returns, branches, eps), atol=1e-9)
     assert np.array_equal(parts.correction, np.where(np.asarray(condition) == 1, -1.0, 1.0) * batch["correction"])
     assert np.array_equal(whole, parts.outcome + 0.4 * (parts.conditional + parts.correction))
-    assert np.array_equal(csca(**batch, omega=0.0, scope=scope), parts.outcome)
-    assert np.array_equal(csca(**batch), csca(**batch, scope="batch", branch="condition"))
+    assert np.array_equal(csca(**batch, omega=0.0, scope=scope, eps=eps), parts.outcome)
+    assert np.array_equal(csca(**batch), csca(**batch, scope="batch", branch="condition", eps=1e-6))
     assert whole.dtype == np.float64
 
 
-@given(batches(binary=False), st.randoms(use_true_random=False), SCOPES)
+@given(batches(), st.randoms(use_true_random=False), SCOPES)
 def test_the_order_of_rollouts_does_not_matter_to_the_last_bit(batch: dict, rng: Random, scope: str) -> None:
     order = rng.sample(range(len(batch["task"])), len(batch["task"]))
     shuffled = {name: [values[i] for i in order] for name, values in batch.items()}
     assert np.array_equal(csca(**shuffled, scope=scope), csca(**batch, scope=scope)[order])  # type: ignore[arg-type]
-
-
-@given(batches(), st.floats(0.1, 100), st.floats(-10, 10))
-def test_norm_parts_ignore_scale_and_shift(batch: dict[str, list], scale: float, shift: float) -> None:
-    moved = {**batch, "returns": [scale * r + shift for r in batch["returns"]]}
-    ours, theirs = csca_streams(**batch, eps=1e-12), csca_streams(**moved, eps=1e-12)
-    np.testing.assert_allclose(theirs.outcome, ours.outcome, atol=1e-6)
-    np.testing.assert_allclose(theirs.conditional, ours.conditional, atol=1e-6)
-    assert np.array_equal(theirs.correction, ours.correction)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.3, 1 / 3, 1.0, 1e10])

@@ -17,7 +17,7 @@ from skill_library import load_library
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode, trajectory
-from trainers.advantages import Advantages, RolloutBatch, Signals, csca, grpo
+from trainers.advantages import Advantages, RolloutBatch, Signals, csca
 from trainers.allocation import (
     DifficultyRouter,
     Trials,
@@ -413,13 +413,6 @@ def test_skill0_ranks_by_the_last_gap_alone() -> None:
     retired = state.validate({"heat": 0.4, "cool": 0.9, "look": 0.8}, dict.fromkeys(TYPES, 0.5), 60)
     assert [(r.task_type, r.reason) for r in retired] == [("heat", "gap")]
     assert state.curriculum.gap("cool") == pytest.approx(0.4)
-
-
-def test_grpo_presets_use_the_plain_advantage() -> None:
-    returns = [1.0, 0.0, 0.0, 1.0]
-    for name in ("grpo", "skill_grpo", "skill0"):
-        _, adv, _ = start(name).credit(columns(returns, 2))
-        assert np.array_equal(adv.values, grpo(returns, ["g1"] * 4))
 
 
 def test_diagnostics_say_whom_the_update_rewards() -> None:

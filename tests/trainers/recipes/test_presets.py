@@ -32,6 +32,7 @@ def test_recipes_and_their_options_are_named_and_can_be_written_down() -> None:
         recipe = get_recipe(name)
         assert (recipe.name, recipe.options["allocation"]) == (name, recipe.allocation.name)
         assert json.loads(json.dumps(recipe.options)) == recipe.options
+    assert {get_recipe(name).advantage for name in ("grpo", "skill_grpo", "skill0")} == {Grpo()}
 
 
 def test_skillc_is_the_letter_and_each_ablation_changes_one_thing() -> None:
