@@ -140,8 +140,8 @@ def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
     assert "  2 > fly  [malformed]  [not possible]" in plain
     assert plain.endswith("won after 4 steps, return 1\n")
     assert "\x1b" not in plain
-    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone", won=False)
-    assert "\x1b" not in to_ansi(wild, colour=False)
+    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone \u202egnp.exe \u2066x", won=False)
+    assert not set("\x1b\x9b\u202e\u2066") & set(to_ansi(wild, colour=False))
     assert "not won" in to_ansi(wild)
     assert "\x1b[2J" not in to_ansi(wild)
 

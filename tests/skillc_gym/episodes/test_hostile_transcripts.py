@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.episodes import iter_jsonl, read_jsonl, to_ansi, to_html, write_jsonl
+from skillc_gym.episodes import iter_jsonl, read_jsonl, to_html, write_jsonl
 from skillc_gym.episodes.jsonl import MAX_LINE_BYTES
 from skillc_gym.errors import MissingDataError, TranscriptError
 from tests.one_episode import EPISODE, TURN
@@ -106,8 +106,3 @@ def test_the_thought_is_that_of_the_first_pair() -> None:
     replies = ["a<think> b </think>c</think>", "<think>b<think></think>", "<think>b", "b</think><think>"]
     shown = [page_of(reply).partition('class="tr-think">')[2].partition("</div>")[0] for reply in replies]
     assert shown == ["b", "b&lt;think&gt;", "", ""]
-
-
-def test_a_terminal_is_not_told_to_write_backwards() -> None:
-    episode = dataclasses.replace(EPISODE, final_observation="safe \u202egnp.exe \u2066x\x1b[2J")
-    assert not set("\u202e\u2066\x1b") & set(to_ansi(episode, colour=False))
