@@ -215,24 +215,29 @@ def test_the_seed_decides_what_is_learned(name):
         assert other.agent["knows"] != first.agent["knows"]
 
 
-def test_an_agent_of_an_engine_of_tokens_plays_as_one_of_words(toy_folder: Path) -> None:
+@pytest.mark.parametrize("name", [None, "expel"])
+def test_what_plays_in_tokens_plays_alike_in_words(toy_folder: Path, name: str | None) -> None:
+    """A policy alone, and within an agent."""
     pytest.importorskip("transformers", reason="needs the train extra")
     config = toy_config(toy_folder, max_reply_tokens=8, max_context=512)
 
     def reply(text: str) -> str:
-        return [word for word in text.split() if word in SECRET][-1]
+        colour = [word for word in text.split() if word in SECRET][-1]
+        return SECRET[colour] if "skill text of other" in text else colour
 
     async def ask(request: Any) -> str:
         return reply(" ".join(message["content"] for message in request.messages))
 
-    agent = get_agent("expel", writer="steps", tasks_per_type=2, retries=1)
+    agent = get_agent(name, writer="steps", tasks_per_type=2, retries=1) if name else None
     in_tokens, in_words = (
         evaluate_policy(config, per_type=2, engine=player, agent=agent)
         for player in (ScriptedEngine(reply, load_tokenizer(config)), FunctionEngine(ask))
     )
     assert in_tokens.paired.episodes == in_words.paired.episodes
+    assert in_tokens.paired.overall.sr_with > in_tokens.paired.overall.sr_without
+    assert all(arm.tokens for each in in_tokens.paired.outcomes for arm in (each.with_skill, each.without_skill))
     assert in_tokens.agent == in_words.agent
-    assert in_tokens.agent["figures"]["gathered"] == {"episodes": 6, "won": 2}
+    assert name is None or in_tokens.agent["figures"]["gathered"] == {"episodes": 6, "won": 2}
     assert in_tokens.usage is None
 
 

@@ -19,7 +19,6 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
-from trainers.evaluation import PairedReport
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout.text_policy import Journal
@@ -235,36 +234,6 @@ def test_the_command_evaluates_through_a_server(tmp_path, capsys, monkeypatch) -
     assert server.headers[0]["Authorization"] == "Bearer sk-secret"
     for file in tmp_path.rglob("*"):
         assert b"sk-secret" not in file.read_bytes(), file
-
-
-def uncounted(report: PairedReport) -> dict[str, Any]:
-    """Without the tokens, which a function does not count."""
-    counted = report.to_json()
-    outcomes = [{name: each[name] for name in each if "tokens" not in name} for each in counted["outcomes"]]
-    return {**counted, "outcomes": outcomes}
-
-
-def test_it_plays_what_the_engines_of_tokens_play(toy_folder: Path) -> None:
-    """The same policy, asked in words and in tokens, plays the same episodes."""
-    pytest.importorskip("transformers", reason="needs the train extra")
-    from tests.trainers.toys import SECRET, ScriptedEngine, toy_config
-    from trainers.models import load_tokenizer
-
-    config = toy_config(toy_folder, max_reply_tokens=8)
-
-    def reply(text: str) -> str:
-        colour = next(word for word in text.split() if word in SECRET)
-        return SECRET[colour] if "skill text of other" in text else colour
-
-    async def ask(request: TextRequest) -> str:
-        return reply(" ".join(message["content"] for message in request.messages))
-
-    in_tokens = evaluate_policy(config, per_type=2, engine=ScriptedEngine(reply, load_tokenizer(config)))
-    in_words = evaluate_policy(config, per_type=2, engine=FunctionEngine(ask))
-    assert uncounted(in_words.paired) == uncounted(in_tokens.paired)
-    assert in_words.paired.episodes == in_tokens.paired.episodes
-    assert in_words.paired.overall.sr_with > 0
-    assert all(arm.tokens for each in in_tokens.paired.outcomes for arm in (each.with_skill, each.without_skill))
 
 
 # Through transformers' own server ------------------------------------------------------------------------------------
