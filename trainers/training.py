@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -125,9 +125,10 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
 
             def ask_to_stop() -> None:
                 learner.stop_requested = True
-                progress.note(
-                    "Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step."
-                )
+                with suppress(RuntimeError):  # a signal may come while something is being written
+                    progress.note(
+                        "Stopping after this step, then saving. Press Ctrl-C again to stop at once and drop the step."
+                    )
 
             with stop_requests(ask_to_stop):
                 finished = _train(learner, checkpoint)
@@ -145,7 +146,10 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
-    method = Method(recipe, config.env_spec.ordered(tasks.values()), config.steps)
+    types = config.env_spec.ordered(tasks.values())
+    for kind in types:
+        Method(recipe, types, config.steps).n_plus(kind, config.group_size)  # refuses a group that is too small
+    method = Method(recipe, types, config.steps)
     config = within_model(config)
     tokenizer = load_tokenizer(config)
     chat = make_chat(config, tokenizer)

@@ -41,7 +41,7 @@ from skillc_lab.studies import (
     tune,
     tuning_table,
 )
-from trainers.config import RECOMMENDED, Settings
+from trainers.config import RECOMMENDED, Settings, TrainConfig
 from trainers.tracking import require_clean, write_json
 
 _MAIN = (
@@ -78,13 +78,22 @@ class CompareOptions:
 
 def _compare(options: CompareOptions) -> int:
     plan = _plan(options, options.methods)
-    cells = compare(plan, workers=options.workers or cores(), note=complain)
+    cells = compare(plan, workers=_at_once(options), note=complain)
     _say_table(options.out)
     return 0 if len(cells) == len(plan.cells) else 1
 
 
+def _at_once(options: CompareOptions | StudyOptions) -> int:
+    if options.workers < 0:
+        raise ConfigError(f"workers must be at least 1, or 0 for one per core, got {options.workers}")
+    return options.workers or cores()
+
+
 def _plan(options: CompareOptions, methods: Sequence[str], **more: Any) -> ComparisonPlan:
-    config = options.settings.config()
+    config, plain = options.settings.config(), TrainConfig(model="")
+    for name in ("method", "run", "resume"):
+        if getattr(config, name) != getattr(plain, name):
+            raise ConfigError(f"{name} is of a single run; leave it out, and name methods by --methods")
     held_out = held_out_split(config.env, options.held_out)
     return ComparisonPlan(config, tuple(methods), options.seeds, options.out, held_out, options.per_type, **more)
 
@@ -117,7 +126,7 @@ def _tune(options: TuneOptions) -> int:
     for label, changes in overrides.items():
         check_settings(changes, f"the grid, {label}")
     plan = _plan(options, list(overrides), overrides=overrides, title="tuning")
-    ranked = tune(plan, rounds=options.rounds, workers=options.workers or cores(), note=complain)
+    ranked = tune(plan, rounds=options.rounds, workers=_at_once(options), note=complain)
     if not ranked:
         complain(f"Some runs are missing; the same command goes on. Their logs are in {options.out}")
         return 1
@@ -177,8 +186,6 @@ class StudyOptions:
 
 def _study(options: StudyOptions) -> int:
     folder = options.out or Path("runs/studies") / options.run_file.stem
-    if options.workers < 0:
-        raise ConfigError(f"workers must be at least 1, or 0 for one per core, got {options.workers}")
     if options.draw:
         return _drawn(options, folder)
     plan = read_run_file(options.run_file, folder)
@@ -196,8 +203,9 @@ def _study(options: StudyOptions) -> int:
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    if options.check is not None:
-        raise ConfigError("--draw runs nothing that could be checked; leave out --draw or --check")
+    for name in ("check", "restore", "methods", "starts", "seeds"):
+        if getattr(options, name):
+            raise ConfigError(f"--draw runs nothing and draws the whole record; leave out --draw or --{name}")
     title = options.run_file.stem
     if options.changed:
         folder, title = options.changed.place(folder, title)
@@ -216,7 +224,7 @@ def _play(
     require_one_revision(played, None if options.changed else record, allow_changes=options.allow_changes)
     if record is not None:
         complain(f"{len(restore_cells(plan, record))} cells taken from {options.restore}")
-    workers = options.workers or cores()
+    workers = _at_once(options)
     what = f"{len(cells)} cells of {plan.budget:,} generated tokens"
     if options.changed:
         what = f"The policies of {plan.folder}, {options.changed.name}"

@@ -253,7 +253,9 @@ def _evaluations(options: DemoOptions, training: TrainConfig, when: str, progres
         folder = options.evaluation(when, split)
         if not (folder / "report.json").exists():
             progress.note(f"Playing held-out tasks of {split}: {folder.name}.")
-            report = evaluate_policy(replace(training, split=split), per_type=options.per_type, progress=progress)
+            report = evaluate_policy(
+                replace(training, split=split), per_type=options.per_type, folder=folder, progress=progress
+            )
             report.save_all(folder)
         found[split] = PairedReport.load(folder / "report.json")
     return found

@@ -90,6 +90,8 @@ def _page(findings: Sequence[Finding]) -> str:
 
 def examine(asked: DoctorOptions) -> list[Finding]:
     """Looks at everything, what is asked for by name above all; no weights are fetched or loaded."""
+    if asked.data is not None and asked.env is None:
+        raise ConfigError(f"--data {asked.data} is of one environment; name it by --env")
     specs = env_specs() if asked.env is None else (_named(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:

@@ -97,7 +97,9 @@ def run_one(words: Sequence[str], folder: str) -> Outcome:
     """Runs a command in a process of its own, in a folder that all machines see."""
     began = time.monotonic()
     program = [sys.executable, "-m", "skillc_lab", *words]
-    done = subprocess.run(program, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        program, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
     seconds = time.monotonic() - began
     return Outcome(tuple(words), done.returncode, done.stdout.strip()[-_KEPT:], seconds, socket.gethostname())
 

@@ -14,7 +14,7 @@ import gymnasium
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, unknown_name
 from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
 
@@ -145,7 +145,12 @@ class Game:
         return found
 
     def _skill(self) -> str:
-        return self.skills.for_task(self.info["task_type"]).text if self.skills else "This environment has no skills."
+        if self.skills is None:
+            return "This environment has no skills."
+        try:
+            return self.skills.for_task(self.info["task_type"]).text
+        except SkillCError as error:
+            return str(error)
 
     def _toggle_skill(self) -> None:
         self.shows_skill = not self.shows_skill

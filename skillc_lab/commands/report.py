@@ -79,6 +79,8 @@ class ReplayOptions:
 
 def _replay(options: ReplayOptions) -> int:
     if options.atif:
+        if options.out or options.site:
+            raise ConfigError("--atif writes trajectories alone; leave out --out and --site, or --atif")
         say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
         return 0
     if options.site:

@@ -100,6 +100,9 @@ def _shown(options: SkillsOptions) -> int:
 
 
 def _lint(options: SkillsOptions) -> int:
+    for name in ("model", "shows"):
+        if getattr(options, name) is not None:
+            raise ConfigError(f"skillc skills lint has no use for --{name}; leave it out, or take skillc skills check")
     return _tell(lint_library(_one_library(options)))
 
 

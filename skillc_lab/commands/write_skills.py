@@ -198,6 +198,8 @@ def _convert(options: ConvertSkillsOptions) -> int:
 
 def _read(options: ConvertSkillsOptions) -> list[Skill]:
     source = Path(options.source)
+    if options.references and not source.is_dir():
+        raise ConfigError("--references is about folders of skills; leave it out for a file or a library by its name")
     if options.source in BUILT_IN:
         return list(load_library(options.source).skills)
     if not source.is_dir() and not source.is_file():

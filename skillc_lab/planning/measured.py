@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -76,10 +78,18 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
     began, plain = time.perf_counter(), TrainConfig(model="").to_json()
     chosen = {name: value for name, value in config.to_json().items() if value != plain[name]}
     command = [*program, "train", *typed_words(chosen)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience)
-    except subprocess.TimeoutExpired:
-        return {"failed": f"took longer than {patience:g} s"}
+    # In a group of its own: the processes that a launcher starts would stay on the GPU otherwise.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True
+    ) as process:
+        try:
+            said = process.communicate(timeout=patience)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return {"failed": f"took longer than {patience:g} s"}
+            raise
+    done = subprocess.CompletedProcess(command, process.returncode, *said)
     if done.returncode:
         return {"failed": _last_words(done, Path(f"{config.run}.log"))}
     records = [record for record in RunFolder(Path(config.run)).metrics() if record["event"] == "train"]

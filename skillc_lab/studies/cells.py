@@ -25,9 +25,10 @@ Memory = Literal["own", "library"]
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
-    """Trains and evaluates one cell, going on where it was interrupted; None if it is interrupted again.
+    """Trains and evaluates one cell, going on where it was interrupted; None if its time is up before it ends.
 
-    A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed.
+    A run that is done keeps its metrics and its policy; checkpoints and transcripts are removed. KeyboardInterrupt if
+    it was asked to stop, so that whoever runs several stops too.
     """
     own = {"start": cell.start, "method": cell.method, "seed": cell.seed, **_begin(plan, cell)}
     if not cell.trained:
@@ -35,6 +36,8 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
+    if not trained.finished and plan.config.max_minutes is None:
+        raise KeyboardInterrupt
     if not trained.finished:
         return None
     folder, updates = trained.folder, [record for record in trained.metrics if record["event"] == "train"]

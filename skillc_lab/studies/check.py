@@ -13,9 +13,9 @@ from skillc_lab.studies.result import CellResult, TaskOutcome
 from trainers.config import TrainConfig, current_settings
 from trainers.tracking import make_folder
 
-_SHARED = "preset_options"
-"""Options of all methods. Older records do not have them, and what was not written down cannot be compared: it is left
-out, and stands in the record that is written then."""
+_LATER = ("preset_options", "evaluation_seed")
+"""Options of all methods, and the seed of evaluations. Older records do not have them, and what was not written down
+cannot be compared: it is left out, and stands in the record that is written then."""
 
 
 class CellCheck(NamedTuple):
@@ -80,8 +80,9 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
     A setting that a record does not have came later, and stood at what is its default now.
     """
     was, now = _decisive(record.protocol, cell), _decisive(plan.protocol, cell)
-    if _SHARED not in was:
-        del now[_SHARED]
+    for name in _LATER:
+        if name not in was:
+            del now[name]
     before = {**TrainConfig(model="").legacy_json(), **was}
     values = [(name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was}]
     if changed := ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here):
@@ -94,6 +95,7 @@ def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
+        **{name: protocol[name] for name in _LATER if name in protocol},
         "overrides": current_settings(protocol["overrides"].get(cell.method, {})),
     }
 

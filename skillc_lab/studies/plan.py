@@ -20,8 +20,11 @@ UNTRAINED = "untrained"
 
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
-_OF_CELLS = frozenset({"run", "resume", "seed"})
-"""What the comparison sets for each cell itself."""
+_OF_CELLS = frozenset(
+    {"run", "resume", "seed", "budget_tokens", "panel_seed", "panel_per_type"}
+    | {"env", "data", "env_options", "split", "task_types"}
+)
+"""What the comparison sets for each cell itself, or all cells share: the budget, and the tasks."""
 
 
 def typed(text: str) -> Any:
@@ -135,7 +138,7 @@ class ComparisonPlan:
             raise ConfigError(f"Settings are overridden for methods that are not compared: {', '.join(strangers)}")
         for label, changes in self.overrides.items():
             if taken := sorted(_OF_CELLS.intersection(current_settings(changes))):
-                raise ConfigError(f"{label} overrides {', '.join(taken)}, which the comparison sets; leave it out")
+                raise ConfigError(f"{label} overrides {', '.join(taken)}, which is the comparison's; leave it out")
 
     @property
     def models(self) -> Mapping[str, str]:
@@ -188,6 +191,7 @@ class ComparisonPlan:
             "methods": list(self.methods),
             "overrides": {label: dict(changes) for label, changes in self.overrides.items()},
             "seeds": list(self.seeds),
+            "evaluation_seed": self.config.seed,
             "held_out": self.held_out,
             "per_type": self.per_type,
         }

@@ -86,6 +86,11 @@ class ComparisonRecord:
         return found
 
 
+def record_path(plan: ComparisonPlan) -> Path:
+    """The file of a comparison's record."""
+    return plan.folder / f"{plan.title}.json"
+
+
 def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:
     """Writes the record of the cells that are there."""
     record = ComparisonRecord(plan.title, plan.protocol, results)
@@ -99,7 +104,7 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
         "versions": provenance(),
         **_packed(results),
     }
-    write_json(plan.folder / f"{plan.title}.json", values)
+    write_json(record_path(plan), values)
     return record
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -22,7 +23,7 @@ from skillc_lab.studies.cells import begun_cells, read_cell, run_cell
 from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
-from skillc_lab.studies.record import ComparisonRecord, write_comparison
+from skillc_lab.studies.record import ComparisonRecord, read_record, record_path, write_comparison
 from skillc_lab.studies.result import CellResult
 from trainers.tracking import make_folder, one_revision, provenance, read_object
 
@@ -55,12 +56,16 @@ def compare(
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
+
+    Raises:
+        ConfigError: The plan is not what git shows, or a record is there whose cells are not, and would be lost.
     """
     if plan.preregistered:
         require_preregistered(plan.declared, begun_cells(plan))
     meant = plan.with_starts(plan.cells if cells is None else cells)
     make_folder(plan.folder / "cells")
     done = _done(plan)
+    _require_cells(plan, done)
     missing = [cell for cell in meant if cell not in done]
     try:
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
@@ -97,6 +102,16 @@ def require_one_revision(
 def _done(plan: ComparisonPlan) -> dict[Cell, CellResult]:
     """The cells that are done, in the plan's order; other processes may do some in the same folder."""
     return {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
+
+
+def _require_cells(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> None:
+    """Refuses to write an empty record over one whose cells have gone."""
+    path = record_path(plan)
+    if not done and path.is_file() and read_record(path).results:
+        raise ConfigError(
+            f"{path} is a record, and {plan.folder / 'cells'} has none of its cells: they would be lost. Take "
+            f"them over (skillc study ... --restore {path}), or name another folder"
+        )
 
 
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
@@ -174,7 +189,8 @@ def _work(work: Callable[[Job], object], job: Job, log: Path, parent: int) -> No
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for stream in (sys.stdout, sys.stderr):
         os.dup2(descriptor, stream.fileno())
-    work(job)
+    with suppress(KeyboardInterrupt):  # it has saved
+        work(job)
 
 
 def _leave_with(parent: int) -> None:

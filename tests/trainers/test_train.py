@@ -295,6 +295,23 @@ def test_a_checkpoint_of_another_run_or_of_other_tasks_is_refused(toy: Make, tmp
     refused(CheckpointError, "damaged")
 
 
+def test_a_checkpoint_that_is_named_is_checked_too(toy: Make) -> None:
+    config = toy(steps=1)
+    run(config)
+    checkpoint = Path(config.run) / "checkpoints" / "step-000001"
+    weights = max(checkpoint.rglob("*.safetensors"), key=lambda path: path.stat().st_size)
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\xff")
+    with pytest.raises(CheckpointError, match="step-000001' is damaged"):
+        run(config.with_(resume=str(checkpoint)))
+
+
+def test_a_group_that_is_too_small_is_refused_before_anything_is_played(toy: Make) -> None:
+    config = toy(group_size=1)
+    with pytest.raises(ConfigError, match="group_size"):
+        run(config)
+    assert not (Path(config.run) / "metrics.jsonl").exists()
+
+
 def test_damaged_and_half_written_checkpoints_are_passed_over_and_the_step_is_done_again(toy: Make) -> None:
     config = toy(steps=2, save_every=1)
     first = run(config)

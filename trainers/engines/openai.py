@@ -17,14 +17,16 @@ class RateLimiter:
 
     def __init__(self, per_minute: float | None) -> None:
         self._interval = 60.0 / per_minute if per_minute else 0.0
-        self._next = 0.0
+        self._next, self._turn = 0.0, asyncio.Lock()
 
     async def wait(self) -> None:
         """Returns when the next request may be sent."""
-        now = asyncio.get_running_loop().time()
-        due = max(now, self._next)
-        self._next = due + self._interval
-        await asyncio.sleep(due - now)
+        loop = asyncio.get_running_loop()
+        # One waits for its time, the others for the lock: what is queued is held back by a later `hold` too.
+        async with self._turn:
+            while (left := self._next - loop.time()) > 0:
+                await asyncio.sleep(left)
+            self._next = loop.time() + self._interval
 
     def hold(self, seconds: float) -> None:
         """Sends nothing for some seconds."""
@@ -32,7 +34,7 @@ class RateLimiter:
 
     def reset(self) -> None:
         """Forgets: another event loop has another clock."""
-        self._next = 0.0
+        self._next, self._turn = 0.0, asyncio.Lock()
 
 
 class OpenAIEngine:

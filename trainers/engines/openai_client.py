@@ -124,7 +124,7 @@ class ServerClient:
             self._refuse(error.response)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            reached = not isinstance(cause, httpx.ConnectError)
+            reached = not isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout)
             raise TransientError(self._clean(f"{type(cause).__name__}: {cause}"), reached=reached) from error
         except TimeoutError as error:
             raise TransientError(f"no whole answer in {options.deadline:g} seconds") from error

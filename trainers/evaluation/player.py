@@ -118,8 +118,9 @@ class TextPlayer:
     def _row(self, entries: Sequence[Usage], episodes: int | None = None) -> dict[str, Any]:
         """Sums over one entry per episode, unless there were as many ``episodes``; no cost without prices."""
         total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
-        options = getattr(self._engine, "options", None)
-        cost = None if options is None else options.cost(total.prompt_tokens, total.completion_tokens)
+        # An engine of one's own may have no prices.
+        price = getattr(getattr(self._engine, "options", None), "cost", None)
+        cost = None if price is None else price(total.prompt_tokens, total.completion_tokens)
         return {"episodes": len(entries) if episodes is None else episodes, **asdict(total), "cost": cost}
 
 

@@ -148,7 +148,7 @@ def evaluate_policy(
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
-    asked |= {} if tasks is None else {"tasks_sha256": panel_hash(sorted(set(tasks)))}
+    asked["tasks_sha256"] = None if tasks is None else panel_hash(sorted(set(tasks)))
     if engine is None and engine_spec(config.engine).for_text is None:
         check_model(config.model_path)
     unlike, identity = unlike_policy(config), dict[str, Any]()
@@ -198,10 +198,10 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     for path in sorted(Path(config.model_path).glob("*.safetensors")):
         weights.update(bytes.fromhex(sha256_of_file(path)))
     more = {name: values[name] for name in _ALSO_DECISIVE}
-    found = {**decisive_settings(config), **more, **asked, "weights_sha256": weights.hexdigest()}
     memory = Path(config.model_path) / MEMORY_FILE
-    if asked["memory"] == "own" and memory.is_file():
-        found["memory_sha256"] = sha256_of_file(memory)
+    own = sha256_of_file(memory) if asked["memory"] == "own" and memory.is_file() else None
+    hashes = {"weights_sha256": weights.hexdigest(), "memory_sha256": own}
+    found = {**decisive_settings(config), **more, **asked, **hashes}
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain
 

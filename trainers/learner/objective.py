@@ -22,6 +22,8 @@ from trainers.rollout.batches import MicroBatch, TrainingRow, collate_tokens, pa
 
 SAMPLING_RATIO_CAP = 2.0
 """Largest factor by which a token of an inexact engine is weighted up (truncated importance sampling)."""
+_OWN_FIGURES = ("tokens", "value", "teacher_cut")
+"""What is logged of every loss, besides what it logs itself."""
 _LEFT_OPEN = ("clip", "clip_high", "ratio", "kl_coef")
 """Settings of a run that a loss may leave open."""
 
@@ -119,7 +121,7 @@ class Objective:
         means = {"entropy": (totals["entropy"], totals["tokens"])}
         for name, total in totals.items():
             loss, _, figure = name.partition(".")
-            if figure and figure not in ("tokens", "value"):
+            if figure and figure not in _OWN_FIGURES[:2]:
                 before, tokens = means.get(figure, (0.0, 0.0))
                 means[figure] = before + total, tokens + totals[f"{loss}.tokens"]
         log: dict[str, Any] = {"loss": totals["loss"] / steps}
@@ -140,6 +142,8 @@ class Objective:
             rows = _rows_where(batch, lambda row: loss.name in row.teachers and row.teachers[loss.name].prompt_cut)
             cut = {f"{loss.name}.teacher_cut": (inputs.mask * rows[:, None]).sum()}
         result = loss(inputs)
+        if wrong := [name for name in result.log if name in _OWN_FIGURES or "." in name]:
+            raise ConfigError(f"The loss {loss.name} logs {wrong[0]!r}; {', '.join(_OWN_FIGURES)} and dots are taken")
         value = _weighted_sum(batch.weights[loss.name], inputs.mask, result.values)
         log = {
             f"{loss.name}.{name}": (_on_grid(figure, inputs.mask) * inputs.mask).sum().detach()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from skillc_gym.episodes import Episode
@@ -65,12 +65,44 @@ class EvolveRMemory(BankOptions):
     """Updates between two looks at the scores, as in the released script: one group must not decide alone."""
 
 
+@dataclass
+class _Seen:
+    """A task type's episodes since the last review: how many were won and lost, and the first few of both."""
+
+    won: int = 0
+    lost: int = 0
+    episodes: list[Episode] = field(default_factory=list)
+    """Those that a review reads: those won before those lost."""
+
+    def add(self, episode: Episode, most: int) -> None:
+        """Counts an episode, and keeps it while there are fewer than ``most`` of its kind."""
+        if episode.won and self.won < most:
+            self.episodes.insert(self.won, episode)
+        elif not episode.won and self.lost < most:
+            self.episodes.append(episode)
+        self.won, self.lost = self.won + bool(episode.won), self.lost + (not episode.won)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON-able values."""
+        return {"won": self.won, "lost": self.lost, "episodes": [episode.to_dict() for episode in self.episodes]}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any] | Sequence[Mapping[str, Any]], most: int) -> _Seen:
+        """What `to_dict` gave; earlier versions listed all episodes."""
+        if isinstance(state, Mapping):
+            return cls(state["won"], state["lost"], [Episode.from_dict(each) for each in state["episodes"]])
+        seen = cls()
+        for each in state:
+            seen.add(Episode.from_dict(each), most)
+        return seen
+
+
 class _SkillRL(BankMemory):
     options: SkillRLMemory
 
     def __init__(self, options: SkillRLMemory, tools: MemoryTools) -> None:
         super().__init__(options, tools)
-        self._seen: dict[str, list[Episode]] = {}
+        self._seen: dict[str, _Seen] = {}
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
         """General skills first, then the library's for the type: what is written later stands beside them."""
@@ -78,18 +110,16 @@ class _SkillRL(BankMemory):
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         for episode in episodes:
-            self._seen.setdefault(episode.task_type, []).append(episode)
+            self._seen.setdefault(episode.task_type, _Seen()).add(episode, self.options.most_episodes)
         if self.update % self.options.review_every:
             return []
         seen, self._seen = self._seen, {}
         return [draft for kind in sorted(seen) for draft in self._review(seen[kind])]
 
-    def _review(self, episodes: Sequence[Episode]) -> list[Draft]:
-        won, lost = [e for e in episodes if e.won], [e for e in episodes if not e.won]
-        if len(won) >= self.options.reviewed_below * len(episodes):
+    def _review(self, seen: _Seen) -> list[Draft]:
+        if seen.won >= self.options.reviewed_below * (seen.won + seen.lost):
             return []
-        most = self.options.most_episodes
-        return self.writer.write([*won[:most], *lost[:most]])[: self.options.most_added]
+        return self.writer.write(seen.episodes)[: self.options.most_added]
 
     def worth(self, entry: Entry) -> float:
         return entry.created
@@ -98,12 +128,12 @@ class _SkillRL(BankMemory):
         return entry.writer == "library"
 
     def state_dict(self) -> dict[str, Any]:
-        seen = {kind: [episode.to_dict() for episode in episodes] for kind, episodes in self._seen.items()}
-        return {**super().state_dict(), "seen": seen}
+        return {**super().state_dict(), "seen": {kind: seen.to_dict() for kind, seen in self._seen.items()}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict(state)
-        self._seen = {kind: [Episode.from_dict(e) for e in episodes] for kind, episodes in state["seen"].items()}
+        most = self.options.most_episodes
+        self._seen = {kind: _Seen.from_dict(seen, most) for kind, seen in state["seen"].items()}
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class Recipe:
 
     def current_options(self, recorded: Mapping[str, Any]) -> dict[str, Any]:
         """Recorded options as this version has them, whichever wrote them: those of parts that are gone left out."""
-        options = current_names(recorded, _RENAMED, quietly=True)
+        options = self._current(recorded, quietly=True)
         if self.allocation.name == "half" and options.get("rho") == 0.5:
             # Half a group's skills were a curriculum's once, with a fixed share.
             options["allocation"] = "half"
@@ -185,9 +185,10 @@ class Recipe:
         """Another recipe: this one with some options changed, under a name of its own."""
         return replace(self._changed(changes), name=name, summary=summary, overrides={})
 
-    def _current(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _current(self, options: Mapping[str, Any], *, quietly: bool = False) -> dict[str, Any]:
         known = option_names(self)
-        return current_names(options, {old: new for old, new in _RENAMED.items() if new in known and old not in known})
+        renamed = {old: new for old, new in _RENAMED.items() if new in known and old not in known}
+        return current_names(options, renamed, quietly=quietly)
 
     def _changed(self, changes: Mapping[str, Any]) -> Recipe:
         options = self._current(changes)

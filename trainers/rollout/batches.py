@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, Values
 from trainers.base import Aggregation, MaskTruncated, TokenRow, Trajectory
 
@@ -166,6 +167,11 @@ def _allowed(rows: Sequence[TokenRow], device: torch.device) -> torch.Tensor | N
     every = [each for row in rows for each in row.allowed]
     if not every:
         return None
+    if len(every) != (own := sum(sum(row.loss_mask) for row in rows)):
+        raise ConfigError(
+            f"Rows that say which tokens were allowed and rows that do not stand in one pass: {len(every)} entries for "
+            f"{own} own tokens. With engine=choosing every row of one's own needs them too"
+        )
     found = torch.full((len(every), max(map(len, every))), -1)
     for i, each in enumerate(every):
         found[i, : len(each)] = torch.tensor(each)

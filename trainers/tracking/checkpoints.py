@@ -12,7 +12,16 @@ from skill_library.errors import SkillCError
 from skillc_gym.errors import CheckpointError
 from skillc_gym.files import storing
 from trainers.config import TrainConfig
-from trainers.tracking.files import damage, read_object, recover_folder, remove, seal, swap_folder, write_json
+from trainers.tracking.files import (
+    MAX_OBJECT_BYTES,
+    damage,
+    read_object,
+    recover_folder,
+    remove,
+    seal,
+    swap_folder,
+    write_json,
+)
 
 META = "run.json"
 """What a checkpoint says of its run, and the hashes of its files; without it a folder is no checkpoint."""
@@ -44,7 +53,7 @@ class Checkpoints:
         """The newest checkpoint that is whole, None if there are none at all."""
         found = self.complete()
         for path in reversed(found):
-            fault = _fault(path)
+            fault = fault_of(path)
             if fault is None:
                 return path
             self.damaged[path] = fault
@@ -68,6 +77,11 @@ class Checkpoints:
     def commit(self, partial: Path, step: int, meta: Mapping[str, Any], keep: int) -> Path:
         """Completes a checkpoint: syncs and hashes its files, renames it, removes old ones."""
         write_json(partial / META, {**meta, "files": seal(partial)})
+        if (size := (partial / META).stat().st_size) > MAX_OBJECT_BYTES:
+            raise CheckpointError(
+                f"The run's state has {size:,} bytes, and at most {MAX_OBJECT_BYTES:,} are read again; let its "
+                "memory keep less. The last checkpoint stays."
+            )
         final = self.path / f"step-{step:06d}"
         swap_folder(partial, final)
         for old in [path for path in self.complete() if _number(path) <= step][:-keep]:
@@ -136,7 +150,7 @@ def restoring(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _fault(path: Path) -> str | None:
+def fault_of(path: Path) -> str | None:
     """What is wrong with a checkpoint; those of versions that kept no hashes are taken as they are."""
     try:
         meta = read_meta(path)

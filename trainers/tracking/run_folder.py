@@ -15,7 +15,7 @@ from skillc_gym.episodes import Episode, write_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_gym.files import open_new, replace_file, storing
 from trainers.config import TrainConfig
-from trainers.tracking.checkpoints import META, Checkpoints
+from trainers.tracking.checkpoints import META, Checkpoints, fault_of
 from trainers.tracking.files import (
     damage,
     iter_records,
@@ -138,6 +138,8 @@ class RunFolder:
         path = Path(config.resume)
         if not (path / META).is_file():
             raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {META}.")
+        if fault := fault_of(path):
+            raise CheckpointError(f"resume={config.resume!r} is damaged: {fault}.")
         return path
 
 

@@ -98,7 +98,15 @@ OTHERS = {
         ("--data generated --host no.such.host.example", "cannot listen"),
         ("--data generated --split dev", "'dev'"),
     ],
-    "replay": [("nothing --site", "nothing"), (".", "expected transcripts/")],
+    "compare": [
+        ("--budget-tokens 9 --model mine --method grpo", "name methods by --methods"),
+        ("--budget-tokens 9 --model mine --workers -3", "workers must be at least 1"),
+    ],
+    "replay": [
+        ("nothing --atif out --out page.html", "writes trajectories alone"),
+        ("nothing --site", "nothing"),
+        (".", "expected transcripts/"),
+    ],
     "report": [(".", "expected metrics.jsonl or")],
     "tools card": [("recipe grpo", "recipe")],
     "tools make-games": [
@@ -123,12 +131,14 @@ OTHERS = {
         ("alfworld x --types heat", "OLD=NEW"),
         ("alfworld x --env alfworld --types heat=warm", "NEW one of"),
         ("alfworld x --to yaml", "form of skills 'yaml'"),
+        ("alfworld x --references", "about folders of skills"),
     ],
     "skills": [
         ("chek alfworld", "check"),
         ("diff alfworld", "name the second"),
         ("check alfworld webshop", "looks at one library, got 'webshop' beside it"),
         ("check alfworld --shows heet", "Did you mean 'heat'"),
+        ("lint alfworld --shows heat", "no use for --shows"),
     ],
     "skills test": [("nowhere --model scripted", "No skill library")],
     "learn-skills": [
@@ -152,6 +162,7 @@ OTHERS = {
     ],
     "doctor": [
         ("--env alfwrld", "Did you mean 'alfworld'"),
+        ("--data generated", "name it by --env"),
         ("--env skillc/ALFWorld-v1", "Did you mean 'skillc/ALFWorld-v0'"),
     ],
     "tools fan-out": [("none", "none"), ("mine --cpus 0", "cpus must be positive")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -80,8 +81,15 @@ def test_a_run_in_another_process_tells_how_it_went(tmp_path: Path):
     broken = replace(config, model="broken", run=str(tmp_path / "b"))
     assert trained_apart(program, broken) == {"failed": "EngineError: CUDA went away (all of it: b.log)"}
     assert (tmp_path / "b.log").read_text().startswith("first line")
-    slow = [sys.executable, "-c", "import time; time.sleep(60)"]
-    assert trained_apart(slow, config, patience=0.1) == {"failed": "took longer than 0.1 s"}
+
+
+def test_a_run_that_takes_too_long_is_stopped_with_all_that_it_started(tmp_path: Path):
+    child = f"import time, pathlib; time.sleep(4); pathlib.Path({str(tmp_path / 'alive')!r}).touch()"
+    slow = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    config = TrainConfig(model="m", run=str(tmp_path / "a"))
+    assert trained_apart([sys.executable, "-c", slow], config, patience=2) == {"failed": "took longer than 2 s"}
+    time.sleep(3)
+    assert not (tmp_path / "alive").exists()
 
 
 def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.MonkeyPatch):

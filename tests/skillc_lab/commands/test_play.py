@@ -93,6 +93,12 @@ def test_the_skill_is_shown_and_hidden(game):
     assert new.startswith("[valid_unseen/")
 
 
+def test_a_library_that_does_not_serve_the_task_ends_no_game(game):
+    game.skills = load_library("webshop")
+    type_in(game, [":skill", "look"])
+    assert "shopping" in game.said[-2]
+
+
 def test_commands_stand_in_columns_read_downwards():
     columns = in_columns(["go", "look", "open", "take", "use"], width=14).splitlines()
     assert columns == ["go     take", "look   use", "open"]

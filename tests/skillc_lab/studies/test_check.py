@@ -76,7 +76,9 @@ def test_the_command_says_which_cells_equal_the_record(plan, tmp_path, says):
     assert "easy-ppo-seed0: equal to the record" in says(*words, record, "--seeds", 0)
     assert "easy-ppo-seed1: differs in 1 of 4 tasks without the skill" in says(*words, record, status=1)
     says(*words, tmp_path / "none.json", status=2)
-    says(*words, record, "--draw", status=2)
+    drawing = f"study {tmp_path}/own.yaml --out {tmp_path} --draw"
+    for more in ("--check", record), ("--seeds", 0):
+        assert "draws the whole record" in says(drawing, *more, status=2)
 
 
 def test_finished_cells_come_back_as_they_were(plan, tmp_path):
@@ -125,6 +127,7 @@ def test_overrides_under_their_older_names_are_the_same(tmp_path):
     [
         (TEXT.replace("tokens: 100", "tokens: 200"), "budget_tokens was 100 and is 200"),
         (f"{TEXT}held_out_per_type: 3", "per_type"),
+        (f"{TEXT}settings: {{seed: 7}}", "evaluation_seed was 0 and is 7"),
         (TEXT.replace("shipped", "shipped-hard"), "start was"),
         (f"{TEXT}overrides: {{grpo: {{learning_rate: 0.1}}}}", "overrides was"),
     ],

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,6 +74,24 @@ def test_a_comparison_is_written_and_gone_on_with(toy_folder, tmp_path, monkeypa
         comparison.compare(plan_of(toy_folder, tmp_path, per_type=1))
 
 
+def test_a_record_whose_cells_have_gone_is_kept(toy_folder, tmp_path):
+    plan = plan_of(toy_folder, tmp_path)
+    studies.write_comparison(plan, [cell_of(cell.place, [True]) for cell in plan.jobs])
+    before = (tmp_path / "comparison.json").read_bytes()
+    with pytest.raises(ConfigError, match=r"would be lost.*--restore"):
+        comparison.compare(plan)
+    assert (tmp_path / "comparison.json").read_bytes() == before
+
+
+def test_an_interrupted_cell_is_the_last(toy_folder, tmp_path, monkeypatch):
+    begun: list[str] = []
+    stopped = SimpleNamespace(finished=False)
+    monkeypatch.setattr(cells, "run", lambda config: begun.append(config.run) or stopped)
+    with pytest.raises(KeyboardInterrupt):
+        comparison.compare(plan_of(toy_folder, tmp_path))
+    assert len(begun) == 1
+
+
 def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tmp_path):
     plan, worked = plan_of(toy_folder, tmp_path, seeds=(0,)), []
 
@@ -134,6 +153,7 @@ GROUPS = {"group_size": 3, "preset_options": {"group_by": "task"}}
         ({"methods": ("skillc:omgea=1",)}, UnknownNameError, "omega"),
         ({"methods": ("small groups",), "overrides": {"small groups": GROUPS}}, UnknownNameError, "small groups"),
         ({"overrides": {"ppo": {"steps": 3}}}, ConfigError, "not compared: ppo"),
+        ({"overrides": {"grpo": {"budget_tokens": 3}}}, ConfigError, "budget_tokens, which is the comparison's"),
         ({"starts": {"a b": "x", "a_b": "y"}}, ConfigError, "one file name"),
     ],
 )

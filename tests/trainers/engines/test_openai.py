@@ -193,22 +193,24 @@ def test_the_budget_stops_and_needs_a_server_that_counts() -> None:
 
 
 def test_requests_are_spaced_and_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, sent, limiter = [100.0], [], RateLimiter(per_minute=120.0)
+    now, sent, limiter = [100.0], list[float](), RateLimiter(per_minute=120.0)
 
     async def sleep(seconds: float) -> None:
         now[0] += max(0.0, seconds)
 
     async def send() -> None:
-        for number in range(4):
-            await limiter.wait()
-            sent.append(now[0])
-            if number == 1:
-                limiter.hold(10.0)
+        await limiter.wait()
+        sent.append(now[0])
+        if len(sent) == 2:
+            limiter.hold(10.0)
+
+    async def at_once() -> None:
+        await asyncio.gather(*(send() for _ in range(4)))
 
     loop = SimpleNamespace(time=lambda: now[0])
     monkeypatch.setattr(openai, "asyncio", SimpleNamespace(get_running_loop=lambda: loop, sleep=sleep))
-    asyncio.run(send())
-    assert sent == [100.0, 100.5, 110.5, 111.0]
+    asyncio.run(at_once())
+    assert sent == [100.0, 100.5, 110.5, 111.0], "those that are queued already wait too"
 
 
 END = {"choices": [{"delta": {}, "finish_reason": "length"}]}

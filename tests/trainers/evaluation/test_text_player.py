@@ -161,7 +161,9 @@ def test_a_full_context_is_told_apart_from_failure() -> None:
             raise ContextFullError("full")
         return TextReply("<action>look</action>", 3, 1)
 
-    report = play(ask)
+    engine: Any = FunctionEngine(ask)
+    engine.options = {"of": "one's own"}  # which have no prices
+    report = evaluate_policy(CONFIG, per_type=2, engine=engine)
     assert report.usage is not None
     assert report.paired.cuts("context") == {"with": 2, "without": 0}
     assert report.paired.cuts("steps") == {"with": 0, "without": 2}

@@ -133,6 +133,20 @@ def test_figures_of_one_name_are_one_mean_and_none_where_nothing_was_counted() -
     assert [(log["size"], log["entropy"], log["loss"]) for log in logs] == [(2.0, 0.5, 0.0), (None, None, 0.0)]
 
 
+@dataclass(frozen=True)
+class Miscalled(Measuring):
+    """Logs under a name that is taken."""
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        return TokenLoss(0.0 * inputs.logprobs, {"tokens": inputs.logprobs})
+
+
+def test_a_figure_may_not_have_a_name_that_is_taken() -> None:
+    objective = Objective((Miscalled("a", 1.0),), 0, exact_sampling=True)
+    with pytest.raises(ConfigError, match="The loss a logs 'tokens'"):
+        log_of(objective, rows_of(batch_of([episode(), episode()]), factors=[{"a": 1.0}, {"a": 1.0}]))
+
+
 def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: TrainConfig) -> None:
     reading = type("Reading", (Grpo,), {"inputs": frozenset({"ref_logprobs"})})()
     recipe = replace(get_recipe("grpo"), advantage=reading)

@@ -277,6 +277,21 @@ def test_skillrl_starts_with_the_library_and_adds_where_training_fails(tmp_path)
     assert ask(memory, kind=HEAT).text == shown, "what it writes takes no place of the library's"
 
 
+def test_skillrl_keeps_what_a_review_reads(tmp_path):
+    kept = SkillRLMemory(review_every=9, most_episodes=2)
+    memory, again = (kept.start(tools(tmp_path / name)) for name in ("a", "b"))
+    update(memory, *(episode(won=won, actions=[f"go to shelf {n}"]) for n, won in enumerate([0, 1, 0, 0, 1, 1])))
+    state = memory.state_dict()
+    ((_, seen),) = state["seen"].items()
+    assert [each["won"] for each in seen["episodes"]] == [1.0, 1.0, 0.0, 0.0]
+    assert (seen["won"], seen["lost"]) == (3, 3)
+    again.load_state_dict(json.loads(json.dumps(state)))
+    assert again.state_dict() == state
+    older = {kind: [*each["episodes"], *each["episodes"]] for kind, each in state["seen"].items()}
+    again.load_state_dict({**state, "seen": older})
+    assert len(again.state_dict()["seen"][next(iter(older))]["episodes"]) == 4
+
+
 def test_retroagent_rewards_progress_beyond_the_tasks_best(tmp_path):
     memory = RetroAgentMemory().start(tools(tmp_path))
     whole, half, none = (episode(won=False, actions=WIN[:n]) for n in (3, 2, 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from skillc_lab.commands.demonstration import DemoOptions
 from skillc_lab.planning import load_setup, setup_names
 from trainers.advantages import Grpo
 from trainers.config import RECOMMENDED, TrainConfig
+from trainers.losses import Loss
 from trainers.memory import DistractedLibrary
 from trainers.recipes import Recipe, get_recipe, recipe_in, recipe_names
 from trainers.recipes.method import Method
@@ -257,6 +258,21 @@ def test_old_names_of_options_and_additions_are_understood() -> None:
         assert get_recipe("grpo", beta=0.1).losses[0].kl_coef == 0.1
     with pytest.raises(UnknownNameError, match="'beta'"):  # opsd has neither name
         get_recipe("opsd", beta=0.1)
+
+
+@dataclass(frozen=True)
+class Bent(Loss):
+    """Has an option whose name is an old one of another part's."""
+
+    name: str = "bent"
+    beta: float = 0.5
+
+
+def test_an_option_of_ones_own_may_have_an_old_name() -> None:
+    mine = replace(get_recipe("grpo"), losses=(*get_recipe("grpo").losses, Bent()))
+    assert mine.current_options(mine.options) == mine.options
+    changed = mine.overridden(beta=0.9)
+    assert mine.current_options(changed.options) == changed.options != mine.options
 
 
 @pytest.mark.parametrize("name", ["grpo+gate", "half_skill_grpo", "skillc"])

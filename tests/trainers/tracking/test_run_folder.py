@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError, StorageError
+from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
+from trainers.tracking import checkpoints
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import MAX_LINE_BYTES, damage, read_object, recover_folder, storing_weights, swap_folder
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
@@ -56,6 +57,16 @@ def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damage
 
 
 # Checkpoints ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_that_could_not_be_read_again_is_not_written(folder: RunFolder, monkeypatch) -> None:
+    monkeypatch.setattr(checkpoints, "MAX_OBJECT_BYTES", 4000)
+    older = save(folder, 1)
+    partial = folder.saved.partial(2)
+    (partial / "weights").touch()
+    with pytest.raises(CheckpointError, match="keep less"):
+        folder.saved.commit(partial, 2, {**META_VALUES, "step": 2, "memory": "x" * 4000}, 1)
+    assert folder.to_resume(CONFIG) == older
 
 
 HARMS = {
