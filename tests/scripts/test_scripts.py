@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ import pytest
 from scripts.newcomer import PAGES, ROOT, Line, Newcomer, lines_of
 from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
+from tests.waiting import wait_for
 from trainers.engines import check_engine
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -182,16 +182,9 @@ def start(place: Path, **env: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["bash", str(BATCH), "steps=3"], cwd=place, env=known, start_new_session=True)
 
 
-def wait_for(path: Path) -> None:
-    end = time.monotonic() + 60
-    while not path.exists():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_sigterm_reaches_the_training_and_the_job_is_queued_again(place: Path) -> None:
     job = start(place, SKILLC_LAUNCHER="fsdp2")
-    wait_for(place / "started")
+    wait_for((place / "started").exists)
     job.send_signal(signal.SIGTERM)
     assert job.wait(timeout=60) == 0
     assert (place / "saved").exists()

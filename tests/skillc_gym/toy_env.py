@@ -4,6 +4,8 @@ import copy
 
 import gymnasium
 
+from skill_library import Skill
+from skill_library.formats import write_library
 from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.errors import unknown_name
@@ -87,11 +89,7 @@ def toys_with(**attributes):
 
 def write_skills(root, types=TYPES, general=True):
     """Writes a skill library for the toy's types and returns its path."""
-    entries = [(kind, f"[{kind}]", f"Take the key, then {kind} it.") for kind in types]
+    skills = [Skill(kind, "d", (kind,), f"Take the key, then {kind} it.") for kind in types]
     if general:
-        entries.append(("general", '["*"]', "Read the room."))
-    for name, kinds, text in entries:
-        file = root / name / "SKILL.md"
-        file.parent.mkdir(parents=True)
-        file.write_text(f"---\nname: {name}\ndescription: d\ntask_types: {kinds}\n---\n{text}\n", encoding="utf-8")
-    return str(root)
+        skills.append(Skill("general", "d", ("*",), "Read the room."))
+    return str(write_library(skills, root))

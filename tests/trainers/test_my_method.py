@@ -10,6 +10,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from scripts.newcomer import lines_of
 from skill_library import load_library
 from skillc_gym.envs import registry
 from skillc_lab.cli.main import main as skillc
@@ -20,7 +21,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def blocks(page: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """A page's Python blocks."""
+    return [line.text for line in lines_of((DOCS / page).read_text(encoding="utf-8")) if line.python]
 
 
 (METHOD,) = blocks("my-method.md")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from skill_library import Skill, formats
 from skillc_gym.envs.base import Outcome, TextTaskEnv
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import DemoTasks, WarmStart
@@ -84,11 +85,8 @@ class Electrician:
 
 def write_library(folder: Path) -> Path:
     """Writes the skills as a library of ``SKILL.md`` folders."""
-    for name, (kind, text) in SKILLS.items():
-        (folder / name).mkdir(parents=True)
-        head = f'---\nname: {name}\ndescription: Lamps and fuses.\ntask_types: ["{kind}"]\n---\n'
-        (folder / name / "SKILL.md").write_text(f"{head}{text}\n", encoding="utf-8")
-    return folder
+    skills = [Skill(name, "Lamps and fuses.", (kind,), text) for name, (kind, text) in SKILLS.items()]
+    return formats.write_library(skills, folder)
 
 
 def spec(library: Path) -> EnvSpec:

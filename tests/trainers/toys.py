@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from skill_library import Skill, formats
 from skillc_gym.spaces import Unicode
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
@@ -87,16 +88,8 @@ if TOY_ID not in gymnasium.registry:
 
 def write_library(folder: Path) -> Path:
     """A skill library with a skill for each type of the toy."""
-    for kind in TYPES:
-        path = folder / kind
-        path.mkdir(parents=True)
-        (path / "SKILL.md").write_text(
-            f'---\nname: {kind}\ndescription: The skill of {kind}.\ntask_types: ["{kind}"]\n---\nskill text of {kind}\n'
-        )
-    general = folder / "general"
-    general.mkdir()
-    (general / "SKILL.md").write_text('---\nname: general\ndescription: For all.\ntask_types: ["*"]\n---\nskill text\n')
-    return folder
+    own = [Skill(kind, f"The skill of {kind}.", (kind,), f"skill text of {kind}") for kind in TYPES]
+    return formats.write_library([Skill("general", "For all.", ("*",), "skill text"), *own], folder)
 
 
 class ScriptedEngine(Engine):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scripts.newcomer import lines_of
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
 from skillc_gym.envs.alfworld.experts.explorer import Explorer
 
@@ -52,26 +52,10 @@ def check_record(record: Mapping[str, Any], request: EpisodeRequest) -> None:
     assert (bool(record["terminated"]), bool(record["truncated"])) == (shown, not shown)
 
 
-def byte_tokenizer(template: str, special: Sequence[str], added: Sequence[str] = ()) -> Any:
-    """A tokenizer of single bytes for chats; of the special tokens the first pads and the last ends a turn."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    core = Tokenizer(models.BPE({letter: i for i, letter in enumerate(alphabet)}, []))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
-    core.add_tokens([AddedToken(token, normalized=False) for token in added])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core, eos_token=special[-1], pad_token=special[0], chat_template=template
-    )
-
-
 def blocks_of(page: str) -> list[str]:
     """A page's Python blocks."""
     text = (ROOT / "docs" / "adapters" / page).read_text(encoding="utf-8")
-    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    return [line.text for line in lines_of(text) if line.python]
 
 
 def run_blocks(page: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_command, pairs, run_blocks
+from byte_tokenizers import byte_tokenizer
+from scripted import ENV_KWARGS, check_record, expert_command, pairs, run_blocks
 
 from skillc_gym.adapters import EpisodeRequest
 from skillc_gym.adapters.trl import ToolEnvironment, dataset_rows
@@ -50,24 +51,13 @@ def test_an_episode_that_is_cut_is_truncated(rows):
 def qwen3(tmp_path_factory):
     """A tiny random model with a tokenizer of single bytes and Qwen3's chat template, as TRL ships it."""
     trl = pytest.importorskip("trl", reason="needs the train extra")
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from tests.trainers.conftest import make_model
 
     template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
     tags = ["<tool_call>", "</tool_call>", "<think>", "</think>"]
     tokenizer = byte_tokenizer(template, ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], tags)
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=16_384,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-    )
-    return Qwen2ForCausalLM(config), tokenizer
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    return make_model(len(tokenizer), layers=1, max_position_embeddings=16_384, **ends), tokenizer
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@
 import asyncio
 
 import pytest
-from scripted import ENV_KWARGS, byte_tokenizer, check_record, expert_reply, pairs, run_blocks
+from byte_tokenizers import byte_tokenizer
+from scripted import ENV_KWARGS, check_record, expert_reply, pairs, run_blocks
 
 pytest.importorskip("verl", reason="needs the verl extra, in an environment of its own: make test-adapters")
 

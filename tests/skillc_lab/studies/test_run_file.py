@@ -18,6 +18,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_lab.studies import compare, cores, held_out_split, read_record, read_run_file, run_jobs
 from skillc_lab.studies.cells import write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of
+from tests.waiting import wait_for
 
 STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
 
@@ -207,18 +208,11 @@ def test_no_process_outlives_the_one_that_asked_for_it(tmp_path):
     )
     with subprocess.Popen([sys.executable, str(path)]) as parent:
         pid = tmp_path / "pid-1"
-        wait_for(lambda: pid.is_file() and pid.read_text(), 60)
+        wait_for(lambda: pid.is_file() and pid.read_text())
         number = int(pid.read_text())
         parent.send_signal(signal.SIGKILL)
         parent.wait()
     wait_for(lambda: not _alive(number), 20)
-    assert not _alive(number)
-
-
-def wait_for(condition, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
 
 
 def _alive(number: int) -> bool:

@@ -16,10 +16,11 @@ import pytest
 pytest.importorskip("transformers", reason="needs the extra 'train'")
 
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM
 
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
+from tests.trainers.conftest import make_model
 from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
 from trainers.config import TrainConfig
 from trainers.engines import Request, Sampling
@@ -131,9 +132,7 @@ def test_the_split_of_digits_is_put_back_and_a_vocabulary_in_another_order_refus
 
 def small_model(folder: Path) -> Any:
     """A random model of two layers, saved with its tokenizer."""
-    shape = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2}
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=300, **shape)).eval()
+    model = make_model(300, hidden_size=16, intermediate_size=24, num_attention_heads=2, initializer_range=0.02)
     model.save_pretrained(folder)
     byte_tokenizer().save_pretrained(folder)
     return model

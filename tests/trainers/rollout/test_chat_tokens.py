@@ -20,6 +20,7 @@ pytest.importorskip("transformers", reason="needs the train extra")
 from skillc_gym.chat import ChatFormat, PastStep, window_prompt
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError
+from tests.byte_tokenizers import byte_tokenizer
 from tests.trainers.conftest import TEMPLATE, make_tokenizer
 from trainers.backends import BACKENDS
 from trainers.config import TrainConfig
@@ -302,23 +303,16 @@ each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: fam
 
 def bytes_of(family: Family) -> Any:
     """Bytes, and the family's control tokens; thoughts' tags are added tokens but no special ones, as published."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
     path = templates_of_trl() / f"{family.name}.jinja"
     if not path.is_file():
         pytest.skip(f"this TRL has no {path.name}")
     template = path.read_text(encoding="utf-8")
-    control = sorted({*MARKS.findall(template), family.eos, "<|begin|>"})
-    core = Tokenizer(models.BPE({sign: i for i, sign in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, []))
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    core.decoder = decoders.ByteLevel()
-    for text in control:
-        how = {"special": "think" not in text, "rstrip": family.rstrip and text != family.eos}
-        core.add_tokens([AddedToken(text, normalized=False, **how)])
+    marks = sorted({*MARKS.findall(template), family.eos, "<|begin|>"})
+    tags = [mark for mark in marks if "think" in mark]
+    control = [mark for mark in marks if mark not in tags]
+    rstrip = [mark for mark in marks if mark != family.eos] if family.rstrip else []
     ends = {"bos_token": "<|begin|>", "eos_token": family.eos, "pad_token": family.eos}
-    options = {"chat_template": template, "clean_up_tokenization_spaces": False}
-    return PreTrainedTokenizerFast(tokenizer_object=core, **ends, **options)
+    return byte_tokenizer(template, control, tags, rstrip=rstrip, **ends)
 
 
 def with_trl(family: Family) -> Any:

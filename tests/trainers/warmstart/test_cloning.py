@@ -14,14 +14,15 @@ pytest.importorskip("peft", reason="needs the train extra")
 
 import peft
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
-from tests.trainers.models.test_pretrained import byte_tokenizer
+from tests.byte_tokenizers import byte_tokenizer
+from tests.trainers.conftest import make_model
 from trainers.base import shipped_policy
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
@@ -49,11 +50,7 @@ CHATML = (
 
 
 def chatml_tokenizer() -> Any:
-    tokenizer, end = byte_tokenizer(), "<|im_end|>"
-    special = {"eos_token": end, "pad_token": end, "additional_special_tokens": ["<|im_start|>"]}
-    tokenizer.add_special_tokens(special)
-    tokenizer.chat_template = CHATML
-    return tokenizer
+    return byte_tokenizer(CHATML, ["<|im_start|>", "<|im_end|>"], pad_token="<|im_end|>")
 
 
 def chat(thing: str) -> list[dict[str, str]]:
@@ -185,15 +182,12 @@ def test_what_makes_no_policy_is_refused(shown, cloning, changed, error, fault, 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random Llama with tied embeddings, and fewer heads for keys than for queries."""
+    """A random model with tied embeddings, and fewer heads for keys than for queries."""
     folder, tokenizer = tmp_path_factory.mktemp("chatml"), chatml_tokenizer()
-    config = LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=24, intermediate_size=32, num_hidden_layers=1, num_attention_heads=3,
-        num_key_value_heads=1, max_position_embeddings=8192, tie_word_embeddings=True, bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
-    torch.manual_seed(0)
-    LlamaForCausalLM(config).save_pretrained(folder)
+    shape = {"hidden_size": 24, "num_attention_heads": 3, "max_position_embeddings": 8192, "initializer_range": 0.02}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    model = make_model(len(tokenizer), layers=1, kv_heads=1, tie_word_embeddings=True, **shape, **ends)
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -209,10 +203,10 @@ def test_a_language_model_learns_from_demonstrations(start, tmp_path, lora_rank,
     before, after = card["loss_held_out"]
     assert after < before
     assert card["start_sha256"] != card["weights_sha256"]
-    kept = LlamaForCausalLM.from_pretrained(tmp_path)
+    kept = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert kept.config.tie_word_embeddings
     if lora_rank:
-        adapted = peft.PeftModel.from_pretrained(LlamaForCausalLM.from_pretrained(start), tmp_path / "adapter")
+        adapted = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(start), tmp_path / "adapter")
         for name, weights in adapted.merge_and_unload().state_dict().items():
             assert torch.equal(weights, kept.state_dict()[name]), name
 
