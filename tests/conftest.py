@@ -1,7 +1,5 @@
 """Where tests find real data, and what they do when it is not there."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

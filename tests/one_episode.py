@@ -1,7 +1,5 @@
 """One episode of one turn, for tests of what is written of episodes."""
 
-from __future__ import annotations
-
 from skillc_gym.episodes import Episode, Turn
 
 TURN = Turn("You see a mug.", "<think>so</think><action>take it</action>", "take it", True, True, 0.5)

@@ -1,7 +1,5 @@
 """README and documentation: every page has its place, every shell line can be typed, links lead where they should."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

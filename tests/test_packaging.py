@@ -1,7 +1,5 @@
 """Pinned versions, containers, workflows and citation: that they are there and agree with each other."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The public surface: exported names resolve, signatures are those documented, what pages quote is so."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

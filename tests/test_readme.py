@@ -4,8 +4,6 @@ Shell lines that train or evaluate get a few more words at their end (a later wo
 instead of forty. ``make newcomer`` runs them as they stand.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

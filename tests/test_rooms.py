@@ -1,7 +1,5 @@
 """Rooms: what each may import, lazily or for types alone included, never in a circle; the house rules of libraries."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Records of evaluations, what pages and pictures show of records, and tables over several studies."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How hostile inputs are made and what they may cost; ``benchmarks.fuzz`` drives the same tests by coverage."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable, Sequence

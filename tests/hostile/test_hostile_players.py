@@ -1,7 +1,5 @@
 """Games and archives of strangers, and any text as an action: read or refused, and nothing impossible happens."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import io

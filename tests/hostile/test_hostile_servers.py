@@ -1,7 +1,5 @@
 """What servers and language models answer, and what visitors type into the site's address line."""
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import gzip

@@ -1,7 +1,5 @@
 """Skill files, skills in the forms of others, and transcripts that strangers wrote: read or refused, and shown."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Torch's build for processors is found without anybody being asked, and never end
 with tiny wheels, read by the real pip; uv, which would ask the net, is a stand-in among them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

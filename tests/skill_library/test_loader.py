@@ -1,7 +1,5 @@
 """Skills on disk: what is read, what is refused in words, and what strangers wrote costs little, whatever it holds."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Writing files whole, and saying in words why it cannot be done."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

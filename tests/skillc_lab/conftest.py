@@ -1,7 +1,5 @@
 """What the laboratory's tests share: the trainers' toy, a folder of games, and damaged copies of what commands read."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

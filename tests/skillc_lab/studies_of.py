@@ -1,7 +1,5 @@
 """Small studies: run files, what their cells came to, and records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

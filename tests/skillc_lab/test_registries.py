@@ -1,7 +1,5 @@
 """What can be named ``module:NAME`` is held against what it must be, of whichever kind."""
 
-from __future__ import annotations
-
 import pytest
 
 from skillc_gym.errors import ConfigError

@@ -1,7 +1,5 @@
 """Tables as data, and the records that they are made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A tiny random Qwen2-shaped model and a word tokenizer with a chat template, made in the test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

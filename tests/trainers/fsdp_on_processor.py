@@ -1,7 +1,5 @@
 """The command line with FSDP2 on a processor: torch shards there, and accelerate alone would pass over it."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

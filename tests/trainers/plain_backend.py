@@ -1,7 +1,5 @@
 """A backend without TRL: a model, an optimiser and five lines of training."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches of made-up trajectories, for schemes, memories and row makers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings: checked, understood by old names, compared; tasks and panels; names to objects."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

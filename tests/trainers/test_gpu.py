@@ -3,8 +3,6 @@
 ``make test-gpu`` runs this file, and fails where there is none; from all other tests GPUs are hidden.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

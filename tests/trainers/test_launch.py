@@ -1,7 +1,5 @@
 """Processes: what a launcher was asked for, the signals that they hear, and that two train to what one does."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """One's own method, skills and package, as the tutorials have them, and a world in one file: all train."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

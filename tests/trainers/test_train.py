@@ -1,7 +1,5 @@
 """Runs: what they record, that settings act, and that those which were stopped go on to the same end."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Wrappers that shape rewards and look at a setting of torch, a logger, a metric and an allocation from outside."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Methods from outside: an advantage per token, a loss with a teacher, a critic with its loss, a memory that writes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal

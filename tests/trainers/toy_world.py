@@ -1,7 +1,5 @@
 """A world in one file: lamps behind fuses, with a skill library, an expert, and all that training asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Skills in other forms: nothing is lost between, ours pass the specification's validator, strangers' cost little."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A scripted agent for every adapter: it reads a chat and answers as an expert would, if it sees a skill."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

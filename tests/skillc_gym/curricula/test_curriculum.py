@@ -1,7 +1,5 @@
 """The curriculum: gate, allocation, retirement, K(t), state; and the wrapper that follows it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

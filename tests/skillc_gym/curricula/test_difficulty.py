@@ -1,7 +1,5 @@
 """The curriculum of difficulties: what opens when, what comes how often, and that it can be stopped and resumed."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """One description per environment: found by name and id, registered by others, and light."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

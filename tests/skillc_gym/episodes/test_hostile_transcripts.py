@@ -1,7 +1,5 @@
 """Transcripts that strangers wrote: read in bounds or refused in words, and shown as text alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Members that raise (a reset starts all groups or none, a step keeps what the others got), or that step at once."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 

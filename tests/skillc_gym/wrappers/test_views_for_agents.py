@@ -1,7 +1,5 @@
 """The wrappers for agents that choose by index, remember nothing, or want rewards on the way."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

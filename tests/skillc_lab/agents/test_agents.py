@@ -1,7 +1,5 @@
 """Each agent at work around a scripted policy: what it shows, what it learns, and what is recorded."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

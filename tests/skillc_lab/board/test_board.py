@@ -1,7 +1,5 @@
 """The board: results are checked by their own outcomes, the page shows what they say, and its command adds one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

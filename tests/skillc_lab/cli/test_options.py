@@ -1,7 +1,5 @@
 """One grammar of options, and how a command ends: its exit status, and one line that says what was wrong."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

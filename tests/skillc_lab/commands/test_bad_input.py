@@ -1,7 +1,5 @@
 """Whatever is wrong on a command line: status 2, one message that names thing and remedy; Ctrl-C leaves all usable."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The demonstration with a shipped policy and a tiny panel: one method, two compared, and without training."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The doctor: only what was asked for by name makes it fail; commands on a Ray cluster, a stand-in or a local one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

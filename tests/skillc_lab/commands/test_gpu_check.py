@@ -1,7 +1,5 @@
 """The GPU check itself, on the processor with its smallest settings."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Tasks played by hand; games, demonstrations and catalogues that are made; the shop's site, served until Ctrl-C."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

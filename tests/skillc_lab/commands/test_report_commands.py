@@ -1,7 +1,5 @@
 """``skillc report`` and ``skillc replay`` on runs and evaluations, and cards of environments and policies."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

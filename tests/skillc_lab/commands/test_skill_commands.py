@@ -1,7 +1,5 @@
 """``skillc skills``, also its test of others' skills on a model behind a server; learning and converting skills."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The planner against what small models really take, and what it says of large ones."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from dataclasses import replace

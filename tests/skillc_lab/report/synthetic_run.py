@@ -1,7 +1,5 @@
 """A simulated learner's run folder, for developing pictures: metrics, before and after reports, episodes."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

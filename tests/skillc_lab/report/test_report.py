@@ -1,7 +1,5 @@
 """Figures and page of a run, from a simulated learner's records."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path

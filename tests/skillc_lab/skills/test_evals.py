@@ -1,7 +1,5 @@
 """Skills' tests: the cases that a skill brings, hostile ones too, the verdict, and the files of results."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Learning a library from transcripts, looking at libraries, and holding what episodes were shown against them."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A plan and a record: cells compared task by task, and cells taken over; what the commands refuse and draw."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A whole comparison on the toy: cells, table, resumption, policies that play other tasks; tuning in rounds."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

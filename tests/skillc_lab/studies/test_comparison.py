@@ -1,7 +1,5 @@
 """The arithmetic of a comparison: areas, differences, adjusted p-values, the table, the pictures, and regimes."""
 
-from __future__ import annotations
-
 import json
 from contextlib import contextmanager
 from dataclasses import replace

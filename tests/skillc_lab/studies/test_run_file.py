@@ -1,7 +1,5 @@
 """Run files of studies: what they may say, and which were declared before they ran; jobs in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

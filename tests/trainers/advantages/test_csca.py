@@ -1,7 +1,5 @@
 """The smoothed contrast and what an update shows of it; CSCA: exact checks of the two streams."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

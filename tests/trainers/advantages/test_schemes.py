@@ -1,7 +1,5 @@
 """Schemes and their formulas, RLOO to the study's own, against loops written from their definitions."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures of own tokens, beside TRL's of all tokens."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

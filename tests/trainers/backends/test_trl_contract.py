@@ -1,7 +1,5 @@
 """Pins the private surface of TRL that the trainer stands on; a failure here says what moved."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Settings that TRL, transformers, PEFT and vLLM carry out: each is seen to act on what they made; sharded weights."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable

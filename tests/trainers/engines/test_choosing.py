@@ -1,7 +1,5 @@
 """Choosing among possible replies: drawn along their tree, and trained on; or scored, each as a whole."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Engines are found by name; one of your own is a module that holds a specification."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from types import SimpleNamespace

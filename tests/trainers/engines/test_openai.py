@@ -1,7 +1,5 @@
 """The engine openai: what it asks, what it tries again, what it refuses, and what it never tells."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

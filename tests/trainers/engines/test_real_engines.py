@@ -3,8 +3,6 @@
 ``make test-vllm`` runs this file in an environment with a vLLM for processors.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path

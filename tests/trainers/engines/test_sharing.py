@@ -1,7 +1,5 @@
 """Engines that compute less, by lines that conversations share and by drafts, beside the one that does not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The engine over transformers, random numbers by seed and counter, and what may be drawn."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

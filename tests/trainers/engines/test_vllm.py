@@ -1,7 +1,5 @@
 """vLLM, stood in for by fakes, and processes that share an engine."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A policy evaluated from a configuration: panel, identity, attempts, greedy play, files, and its own memory."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

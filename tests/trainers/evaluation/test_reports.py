@@ -1,7 +1,5 @@
 """Reports of paired evaluations: rates, intervals, several attempts, scores, actions, cuts, identity, comparison."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Evaluation in words, through a scripted server and a real one: disturbed ones equal undisturbed ones, none waits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

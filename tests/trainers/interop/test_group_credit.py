@@ -1,7 +1,5 @@
 """A method's advantages over records of episodes that somebody else has played."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """tinker-cookbook: its data carry the method's advantages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

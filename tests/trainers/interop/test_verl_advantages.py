@@ -1,7 +1,5 @@
 """verl: its own computation of advantages, with the method's estimator."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

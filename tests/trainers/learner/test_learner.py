@@ -1,7 +1,5 @@
 """A learner: methods, memories, wrappers, loggers and a backend from outside train by the same call."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

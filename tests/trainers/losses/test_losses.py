@@ -1,7 +1,5 @@
 """Losses: formulas against slow scalar code, and as objects what they ask for and whom they act on."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Banks of texts, and the memories of the skill-augmented methods: what they show, credit, write and drop."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is no hub's name never reaches the network; bfloat16 is warned of where it only costs time."""
 
-from __future__ import annotations
-
 import os
 import socket
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Fetching and converting: what can go wrong, on small stand-ins; the real model where it is in the cache."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess

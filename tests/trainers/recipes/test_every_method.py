@@ -1,7 +1,5 @@
 """Every method runs by its name in every world, a few tiny updates long, and has the gradient of its formula."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Method: what the trainer asks of it, and what a checkpoint keeps; its parts: allocations, row makers, additions."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

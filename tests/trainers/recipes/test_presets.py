@@ -1,7 +1,5 @@
 """Presets by name, and their options."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -3,8 +3,6 @@
 With the templates of published model families, as TRL brings them.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

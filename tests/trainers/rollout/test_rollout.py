@@ -1,7 +1,5 @@
 """Groups that are played, and how their rows become micro-batches."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Statistics: published values, symmetries, coverage, several differences at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A policy carries its settings: commands take them where nothing else is given, and say so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Run folders: what is written is whole, what was damaged is noticed, and a disk that refuses is said in words."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

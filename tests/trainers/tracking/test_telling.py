@@ -1,7 +1,5 @@
 """What is shown of a run: by loggers, read back from their files, and to a person."""
 
-from __future__ import annotations
-
 import io
 import sqlite3
 import sys

@@ -1,7 +1,5 @@
 """Policies that are cloned, small ones and language models: what is imitated, of which words, and to the same end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Demonstrations, and the policies that ship, made of them: whole, with a card that says what they can do."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Opens games in a process that may use little memory and little time."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import resource

@@ -1,7 +1,5 @@
 """Game content for the ALFWorld tests: generated where there is no real data."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Games for tests: generated ones, and small houses with everything that real games rarely show."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Things numbered in another order in each episode: upstream's shuffle, seeded by ``reset``."""
 
-from __future__ import annotations
-
 import random
 import re
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The environment: the suite's contract with skills off and on, on generated and real games, and what is its own."""
 
-from __future__ import annotations
-
 import re
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The experts: an explorer that wins by what it reads, and a planner whose plans are shortest."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Archives made to do harm: each is refused in words, within bounded memory, before much of it is unpacked."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Game files made to do harm: each is refused in words, within bounded memory, and nothing in it is carried out."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

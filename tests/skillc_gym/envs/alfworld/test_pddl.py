@@ -1,7 +1,5 @@
 """PDDL: what is written is read, what is wrong is said, and a compiled goal means what is written."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The native engine against upstream itself, and upstream behind the environment."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

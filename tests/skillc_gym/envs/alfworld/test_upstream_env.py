@@ -1,7 +1,5 @@
 """engine="textworld": upstream behind the environment, whose process is replaced when it is worn out or dead."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Many games at once: vectors, and the same answers in other processes, in threads, in both, and in Ray's workers."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 import sys

@@ -1,7 +1,5 @@
 """The native engine: what can be done, what is said, and what is refused as a game."""
 
-from __future__ import annotations
-
 import functools
 import tracemalloc
 

@@ -1,7 +1,5 @@
 """The coin collector: mazes as its family has them, the contract, and an expert that finds every coin."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The small shop, and the recordings of upstream; tests of this folder may import ``small_shop``."""
 
-from __future__ import annotations
-
 import pytest
 from small_shop import SmallShop
 

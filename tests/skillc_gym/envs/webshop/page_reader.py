@@ -1,7 +1,5 @@
 """What a page holds, read as Beautiful Soup would, and a visitor of the site who reads and sends its forms so."""
 
-from __future__ import annotations
-
 import http.client
 import json
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """A shop of a few dozen products, made by rule, whose search counts shared words."""
 
-from __future__ import annotations
-
 import os
 import sys
 import textwrap

@@ -1,7 +1,5 @@
 """Building under bad circumstances: killed, disturbed, without room; clear words, and nothing lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Catalogues: from files, or a seed, to products; the rules for rows; and what is said of bad files and bad rows."""
 
-from __future__ import annotations
-
 import copy
 import gzip
 import hashlib

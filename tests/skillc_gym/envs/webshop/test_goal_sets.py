@@ -1,7 +1,5 @@
 """Goals: order, splits and prices; what a purchase is worth, which texts count as the same, the nouns of names."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import pickle

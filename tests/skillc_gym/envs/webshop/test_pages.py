@@ -1,7 +1,5 @@
 """Pages: what stands on them, where actions lead, what each fix changes, addresses that lead back, and their HTML."""
 
-from __future__ import annotations
-
 import random
 import re
 from functools import partial

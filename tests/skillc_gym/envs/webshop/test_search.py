@@ -1,7 +1,5 @@
 """Terms of texts and their ranking: properties and the plain formula; test_shop_parity has Lucene's recordings."""
 
-from __future__ import annotations
-
 import math
 import string
 import time

@@ -1,7 +1,5 @@
 """The environment: episodes, modes, contract, and that any string is an answer; and the rule-based customer."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from typing import ClassVar

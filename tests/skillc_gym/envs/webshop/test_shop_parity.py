@@ -1,7 +1,5 @@
 """Recordings of upstream are reproduced; what its users know works under its name, or says what replaces it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

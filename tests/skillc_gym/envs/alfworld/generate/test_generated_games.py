@@ -1,7 +1,5 @@
 """Generated games: deterministic, disjoint, solvable, and clear about options that make no sense."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Any

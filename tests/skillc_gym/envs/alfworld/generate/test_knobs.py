@@ -1,7 +1,5 @@
 """Options of the generator beyond its sizes: the mix of types, the knobs, and difficulty in their names."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
