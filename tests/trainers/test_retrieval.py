@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from trainers.retrieval import RetrievalRule, nearest, similarity
-from trainers.retrieval.bm25 import BM25, words
+from trainers.retrieval.rules import BM25, words
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join), max_size=5)
 

@@ -1,4 +1,4 @@
-"""Retrieval rules: which texts are like a query, one file each."""
+"""Retrieval rules: which texts are like a query."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from skillc_gym.episodes import Episode
-from trainers.retrieval.bm25 import BM25
+from trainers.retrieval.rules import BM25
 from trainers.writers.base import Decision, Draft, Edit, Writer
 
 # "mug 1" is an entity. It is a tool behind "with" at the end of a command or behind "use" at its start, and a place

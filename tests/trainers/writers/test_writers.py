@@ -18,7 +18,7 @@ from skillc_lab.agents.expel import RuleList
 from skillc_lab.agents.shown import demonstrated
 from tests.trainers.rollouts_of import episode
 from trainers.retrieval import nearest
-from trainers.retrieval.bm25 import BM25
+from trainers.retrieval.rules import BM25
 from trainers.writers import Decision, Edit, ModelWriter, PolicyWriter, StepWriter
 from trainers.writers.base import BadReplyError, Operation, read_decision, read_edits, read_lists, read_object
 from trainers.writers.llm import transcript

@@ -15,7 +15,7 @@ from trainers.advantages import Advantages, FloatArray, RolloutBatch, relabellin
 from trainers.advantages.group_baselines import is_guided
 from trainers.base import Aggregation, Fraction, Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
-from trainers.retrieval.bm25 import words
+from trainers.retrieval.rules import words
 from trainers.rollout.batches import TrainingRow, token_weight
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts

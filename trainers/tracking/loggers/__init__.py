@@ -1,6 +1,6 @@
-"""Who else is told a run's records, beside ``metrics.jsonl``: one file per logger.
+"""Who else is told a run's records, beside ``metrics.jsonl``.
 
-A module here offers ``LOGGER``, a class with a ``name`` that is made without arguments; others write ``module:CLASS``.
+A logger is a class with a ``name`` that is made without arguments; those of others are written ``module:CLASS``.
 What every logger writes are a record's numbers under names, those of the method in sections of their own.
 """
 
