@@ -26,8 +26,7 @@
 # primary outcome is that of all nights, compared with GRPO's better rate on the same seeds.
 #
 # From outside: ENGINE, METHODS, SEEDS, STEPS, TASKS, MEMBERS, RATE (of methods without @RATE), TEMPERATURE, PER_TYPE tasks of an
-# evaluation, START (a folder), JOBS at once, PRECISION (float32 where a processor is faster so:
-# benchmarks.language_model_costs).
+# evaluation, START (a folder), JOBS at once, PRECISION (float32 where a processor is faster so).
 set -euo pipefail
 out=${1:?the folder to write is missing}
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}

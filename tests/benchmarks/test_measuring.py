@@ -1,11 +1,7 @@
 """What is measured: WebShop's speed, what an update costs, how plain pages are, and tests that do not look at all."""
 
-from __future__ import annotations
-
 import argparse
-import ast
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +10,6 @@ import pytest
 from benchmarks import bench, bench_webshop, parity_webshop
 from benchmarks.bench_webshop import walk
 from benchmarks.measuring import Bench, Figure
-from benchmarks.mutants import changed, main, shared_mutants
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
 from tests.trainers.conftest import toy_folder
@@ -74,65 +69,7 @@ def test_recordings_are_counted_and_fixes_explained(webshop_reference, webshop_d
     assert set(record["all_fixes"]) == set().union(*record["fixes"].values())
 
 
-# Mutants: a place is changed in a copy, the tests through it decide, and the file is as it was afterwards ------------
-
-
-@pytest.mark.parametrize(
-    ("code", "mutant"),
-    [
-        ("a < b", "a <= b"), ("a in b", "a not in b"), ("a + b", "a - b"), ("a and b", "a or b"), ("True", "False"),
-        ("3", "4"), ("x if a else y", "x if not a else y"), ("a", None), ("'word'", None),
-    ],
-)  # fmt: skip
-def test_a_change_means_something_else(code: str, mutant: str | None) -> None:
-    found = changed(ast.parse(code, mode="eval").body)
-    assert (found and ast.unparse(found)) == mutant
-
-
-def write_tree(root: Path, files: Mapping[str, str]) -> None:
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-
-
-MUTATED = {
-    "trainers/__init__.py": "",
-    "trainers/sums.py": "def more(a: 'list[1 + 1]') -> int:\n    unused = 7\n    return (a +\n        1)\n"
-    "def lost(a=2):\n    return a\n",
-    "skillc_gym/__init__.py": "",
-    "tests/test_sums.py": "from trainers.sums import more\nimport pytest\n"
-    "@pytest.mark.parametrize('a', [2])\ndef test(a): assert more(a) == 3\n"
-    "def test_that_fails_anyhow(): assert more(2) == 4\n",
-}
-
-
-@pytest.mark.slow
-def test_the_tests_that_pass_through_a_place_judge_it_in_each_tree(tmp_path, capsys) -> None:
-    write_tree(tmp_path / "new", {name: text for name, text in MUTATED.items() if not name.startswith("tests")})
-    write_tree(tmp_path / "old", MUTATED)
-    assert main(["--tree", str(tmp_path / "new"), "--against", str(tmp_path / "old"), "--count", "4"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["places"], said["tree"]["killed"], said["against"]["killed"]) == (4, 0, 2)
-    # The test passes through the assignment, and looks at both lines of the sum; none calls the last function.
-    assert sorted(mutant["line"] for mutant in said["against"]["alive"]) == [2, 5]
-    assert said["against"]["left_out"] == ["tests/test_sums.py::test_that_fails_anyhow"]
-    assert (tmp_path / "old/trainers/sums.py").read_text() == MUTATED["trainers/sums.py"]
-
-
-def test_two_trees_get_the_same_changes_of_the_functions_that_each_holds_once(tmp_path: Path) -> None:
-    kept = "def kept(a: int = 3) -> bool:\n    '''As it was called {}.'''\n    return a < 2 and a != 7\n\n"
-    old = kept.format("then") + "def rewritten(a):\n    return a + 1\n"
-    box = "class Box:\n    def kept(self):\n        return True\n\n"
-    new = box + kept.format("since") + "def rewritten(a):\n    return a + 2\n"
-    write_tree(tmp_path, {"new/trainers/box.py": new, "old/trainers/rules.py": old})
-    pairs = shared_mutants(tmp_path / "new", tmp_path / "old")
-    assert len(pairs) == 6  # `3`, `and`, `<`, `2`, `!=` and `7`; neither the method of that name, nor `rewritten`
-    assert all(here.change == there.change and here.line - there.line == 4 for here, there in pairs)
-    write_tree(tmp_path, {"old/trainers/copy.py": old})
-    assert shared_mutants(tmp_path / "new", tmp_path / "old") == []
-
-
-# What an update costs: setting by setting, and this trainer next to TRL's ---------------------------------------------
+# What an update costs, next to TRL's --------------------------------------------------------------------------------
 
 
 def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
@@ -152,21 +89,6 @@ def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
     # TRL learns from the rows of the first side, of which the same teach.
     assert set(record["groups"]) == {*GROUPS, "trl"}
     assert record["groups"]["trl"]["tokens"] == record["groups"]["skillc, all groups"]["tokens"]
-
-
-def test_settings_are_measured_on_the_same_rollouts(toy_folder: Path):
-    pytest.importorskip("trl", reason="needs the train extra")
-    from benchmarks.language_model_costs import measure
-
-    found = measure(toy_config(toy_folder, max_reply_tokens=8, kl_coef=0.0, env_options={"turns": 2}))
-    assert {side["episodes"] for side in found["playing"].values()} == {16}
-    assert found["playing"]["choosing, shared, copies"]["own_tokens"] == 32
-    first = found["playing"]["generation, passes as at first"], found["learning"]["row by row"]
-    assert [each["ratio"] for each in first] == [1.0, 1.0]
-    assert found["rows"]["unique_tokens"] < found["rows"]["tokens"]
-    worst = {name: side["logprob_differences"]["worst"] for name, side in found["learning"].items()}
-    assert worst["row by row, float32"] == 0.0
-    assert 0.0 < worst["shared, float32"] < 1e-4 < worst["shared, copies"]
 
 
 # How plain pages are -------------------------------------------------------------------------------------------------
