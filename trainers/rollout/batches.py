@@ -48,6 +48,16 @@ class TrainingRow:
         return self.targets.get(name, np.zeros(self.row.model_tokens))
 
 
+def token_share(aggregation: Aggregation, *, rollouts: int, own: int, tokens: int, longest: int) -> float:
+    """Share of each of a rollout's ``own`` tokens, of so many rollouts with so many own ``tokens`` in all.
+
+    By ``aggregation`` a rollout counts ``1/T_i``, T_i its own tokens over all its rows ("trajectory"), all tokens count
+    alike ("token"), or a rollout counts ``1/longest`` of a trajectory ("constant").
+    """
+    divisor = {"trajectory": rollouts * own, "token": tokens, "constant": rollouts * longest}[aggregation]
+    return 1.0 / max(divisor, 1)
+
+
 def token_weight(share: float, factor: float) -> float:
     """Weight of an own token in a loss: its share in the update, times by how much the loss acts on its rollout."""
     # In the precision of the tensors, so that a weight is the same number wherever it was made.
@@ -74,18 +84,17 @@ def make_training_rows(
 ) -> list[TrainingRow]:
     """Makes the rows of the rollouts ``which``, with the weight of their tokens in the objective.
 
-    Advantages and targets are numbers or arrays per own token, one for each rollout. By ``aggregation`` a rollout
-    counts ``1/T_i``, T_i its own tokens over all its rows ("trajectory"), all tokens of the step count alike ("token"),
-    or ``1/longest`` of a trajectory ("constant"). ``total`` rollouts and own ``tokens`` are those of the step over all
-    processes; ``factors`` say by how much each loss acts on each rollout, the policy gradient alone by default.
+    Advantages and targets are numbers or arrays per own token, one for each rollout. A token's share is
+    :func:`token_share`; ``total`` rollouts and own ``tokens`` are those of the step over all processes. ``factors`` say
+    by how much each loss acts on each rollout, the policy gradient alone by default.
     """
     made = []
     for i in which:
         trajectory = trajectories[i]
         own = trajectory.model_tokens
-        shared_by = {"trajectory": total * own or tokens, "token": tokens, "constant": total * longest}[aggregation]
+        share = token_share(aggregation, rollouts=total, own=own, tokens=tokens, longest=longest)
         acting = factors[i] if factors else {"policy": 1.0}
-        weights = {name: token_weight(1.0 / max(shared_by, 1), factor) for name, factor in acting.items() if factor}
+        weights = {name: token_weight(share, factor) for name, factor in acting.items() if factor}
         values = np.broadcast_to(np.asarray(advantages[i], dtype=np.float64), own)
         figures = {name: np.asarray(of_all[i], dtype=np.float64) for name, of_all in (targets or {}).items()}
         for row, part in trajectory.own_rows():

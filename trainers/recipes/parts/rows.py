@@ -16,7 +16,7 @@ from trainers.advantages.group_baselines import is_guided
 from trainers.base import Aggregation, Fraction, Natural, Options, TokenRow, Trajectory
 from trainers.memory import specific_text
 from trainers.retrieval.rules import words
-from trainers.rollout.batches import TrainingRow, token_weight
+from trainers.rollout.batches import TrainingRow, token_share, token_weight
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import Prompts
 from trainers.writers import StepWriter
@@ -44,18 +44,12 @@ class UpdateView:
     def weight(self, rollout: int, factor: float = 1.0) -> float:
         """Weight of an own token of a rollout in a loss that acts on it by some factor.
 
-        Its share by ``aggregation`` is ``1 / (N T)``, N rollouts and T own tokens, one of all own tokens, or ``1 / (N
-        longest)``, whatever optimiser step it is trained in.
+        Its share (:func:`trainers.rollout.batches.token_share`) is that in the whole update, whatever optimiser step it
+        is trained in.
         """
-        rollouts = len(self.batch.trajectories)
-        match self.aggregation:
-            case "trajectory":
-                divisor = rollouts * self.batch.trajectories[rollout].model_tokens
-            case "token":
-                divisor = self._own_tokens
-            case "constant":
-                divisor = rollouts * self.longest
-        share = 1.0 / max(divisor, 1)
+        played = self.batch.trajectories
+        counts = {"rollouts": len(played), "own": played[rollout].model_tokens, "tokens": self._own_tokens}
+        share = token_share(self.aggregation, **counts, longest=self.longest)
         return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)
 
     @cached_property
@@ -109,20 +103,10 @@ class ImitatedRows(RowMaker):
         They stand behind the prompt without the skill, or, ``as_played``, behind that which was played.
         """
         trajectory = update.batch.trajectories[i]
-        weights = {"relabelling": update.weight(i, weight)}
         rows = trajectory.rows
         if not as_played:
             rows = [update.prompts.with_skill_text(row, "") for row in self._edited(trajectory, update.prompts.chat)]
-        return [
-            TrainingRow(
-                row=row,
-                advantages=np.zeros(row.model_tokens),
-                weights=weights,
-                trajectory=place,
-                task_type=trajectory.episode.task_type,
-            )
-            for row in rows
-        ]
+        return _rows(update, i, place, "relabelling", rows, factor=weight)
 
     def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
         if self.quoting_thoughts == "keep" or any(row.allowed for row in trajectory.rows):
@@ -275,7 +259,7 @@ class HindsightRows(RowMaker):
         return [
             row
             for place, i in enumerate(update.own)
-            for row in _taught(update, i, place, _lesson(writer, episodes[i], episodes))
+            for row in _taught(update, _credited(update, i, place, "policy"), _lesson(writer, episodes[i], episodes))
         ]
 
 
@@ -289,25 +273,35 @@ def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -
     return drafts[0].text if drafts else ""
 
 
-def _taught(update: UpdateView, i: int, place: int, text: str) -> list[TrainingRow]:
-    rows = _credited(update, i, place, "policy")
-    return [replace(row, teachers={"policy": update.prompts.with_skill_text(row.row, text)}) for row in rows]
+def _taught(update: UpdateView, rows: Sequence[TrainingRow], text: str) -> list[TrainingRow]:
+    """Rows with a teacher that reads this text, for the loss that acts on each."""
+    teach = update.prompts.with_skill_text
+    return [replace(row, teachers=dict.fromkeys(row.weights, teach(row.row, text))) for row in rows]
 
 
 def _credited(update: UpdateView, i: int, place: int, loss: str, text: str | None = None) -> list[TrainingRow]:
     """A rollout's rows with its advantage, behind the prompt that was played, or behind one with this text."""
     trajectory = update.batch.trajectories[i]
-    advantages = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
-    return [
-        TrainingRow(
-            row=row if text is None else update.prompts.with_skill_text(row, text),
-            advantages=advantages[own],
-            weights={loss: update.weight(i)},
-            trajectory=place,
-            task_type=trajectory.episode.task_type,
-        )
-        for row, own in trajectory.own_rows()
-    ]
+    values = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
+    rows = [row if text is None else update.prompts.with_skill_text(row, text) for row in trajectory.rows]
+    return _rows(update, i, place, loss, rows, advantages=[values[own] for _, own in trajectory.own_rows()])
+
+
+def _rows(
+    update: UpdateView,
+    i: int,
+    place: int,
+    loss: str,
+    rows: Sequence[TokenRow],
+    *,
+    factor: float = 1.0,
+    advantages: Sequence[FloatArray] | None = None,
+) -> list[TrainingRow]:
+    """Rows of a rollout for one loss, which acts on it by a factor; ``advantages`` are those of each row, 0 if None."""
+    weights = {loss: update.weight(i, factor)}
+    kind = update.batch.trajectories[i].episode.task_type
+    given = advantages or [np.zeros(row.model_tokens) for row in rows]
+    return [TrainingRow(row, own, weights, place, kind) for row, own in zip(rows, given, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -318,21 +312,11 @@ class GuidedRows(RowMaker):
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won guided episodes."""
-        made, library = [], update.prompts.library
+        made, prompts = [], update.prompts
         for place, i in enumerate(update.own):
-            trajectory = update.batch.trajectories[i]
-            episode = trajectory.episode
-            if library is not None and episode.won and is_guided(episode.skill):
-                usual = specific_text(library, episode.task_type).text
-                made += [
-                    TrainingRow(
-                        row=update.prompts.with_skill_text(row, usual),
-                        advantages=np.zeros(row.model_tokens),
-                        weights={"guided_distillation": update.weight(i)},
-                        trajectory=place,
-                        task_type=episode.task_type,
-                        teachers={"guided_distillation": update.prompts.with_skill_text(row, episode.skill_text)},
-                    )
-                    for row in trajectory.rows
-                ]
+            episode = update.batch.trajectories[i].episode
+            if prompts.library is not None and episode.won and is_guided(episode.skill):
+                usual = specific_text(prompts.library, episode.task_type).text
+                rows = [prompts.with_skill_text(row, usual) for row in update.batch.trajectories[i].rows]
+                made += _taught(update, _rows(update, i, place, "guided_distillation", rows), episode.skill_text)
         return made
