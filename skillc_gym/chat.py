@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.values import require_switch, require_whole
 
 __all__ = [
@@ -99,8 +99,7 @@ class ChatFormat:
     so many last characters are the command."""
 
     def __post_init__(self) -> None:
-        if self.form not in ("conversation", "window"):
-            raise unknown_name("chat form", self.form, ("conversation", "window"))
+        require_name("chat form", self.form, ("conversation", "window"))
         for piece in fields(self):
             _check_kind(piece.name, str(piece.type), getattr(self, piece.name))
         for name, known in _PLACEHOLDERS.items():
@@ -132,17 +131,13 @@ class ChatFormat:
     def named(cls, name: str) -> ChatFormat:
         """A preset by name: ``"default"``, ``"shop"`` or ``"compact"``."""
         presets = {"default": cls.default, "shop": cls.shop, "compact": cls.compact}
-        if name not in presets:
-            raise unknown_name("chat format", name, presets)
-        return presets[name]()
+        return presets[require_name("chat format", name, presets)]()
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ChatFormat:
         """Rebuilds a format from :meth:`to_dict`; pieces left out have their defaults."""
-        known = [field.name for field in fields(cls)]
         for name in values:
-            if name not in known:
-                raise unknown_name("field of ChatFormat", name, known)
+            require_name("field of ChatFormat", name, cls.__dataclass_fields__)
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:

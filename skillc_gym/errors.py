@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "UnknownNameError",
     "missing_extra",
     "needs_extra",
+    "require_name",
     "unknown_name",
 ]
 
@@ -105,6 +106,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
     expected = f"expected one of: {shown}" if shown else "there is none"
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return UnknownNameError(f"Unknown {kind} {brief(name)}; {expected}.{hint}{' ' + remedy if remedy else ''}")
+
+
+def require_name(kind: str, name: str, known: Collection[str], remedy: str = "") -> str:
+    """Returns a name that is among those known; UnknownNameError, as of :func:`unknown_name`, for any other."""
+    if name not in known:
+        raise unknown_name(kind, name, known, remedy)
+    return name
 
 
 def missing_extra(package: str, extra: str, why: str = "is not installed") -> MissingExtraError:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest, tasks_of
-from skillc_gym.errors import ConfigError, SkillCError, needs_extra, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, needs_extra, require_name
 from skillc_gym.version import __version__
 
 with needs_extra("mcp", "mcp"):
@@ -49,8 +49,7 @@ class EpisodeTools:
         self._episodes: dict[tuple[str, str], _Kept] = {}
         self._requests = deque(requests)
         for request in self._requests:
-            if request.task_id not in self._task_ids:
-                raise unknown_name("task of a request", request.task_id, self._task_ids)
+            require_name("task of a request", request.task_id, self._task_ids)
         self._lock = threading.Lock()
 
     def list_tasks(self, start: int = 0, stop: int = 20) -> list[str]:

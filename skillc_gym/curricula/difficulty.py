@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
+from skillc_gym.errors import CheckpointError, ConfigError, require_name
 
 _VERSION = 1
 
@@ -138,7 +138,7 @@ class DifficultyCurriculum:
 
     def levels(self, task_type: str) -> tuple[float, ...]:
         """The difficulties of a type, from the easiest on."""
-        return tuple(self.tasks[self._require(task_type)])
+        return tuple(self.tasks[require_name("task type", task_type, self.tasks)])
 
     def open_levels(self, task_type: str) -> tuple[float, ...]:
         """The difficulties that are open now."""
@@ -146,7 +146,7 @@ class DifficultyCurriculum:
 
     def chances(self, task_type: str) -> tuple[float, ...]:
         """The chance of every open level of a type; they sum to one."""
-        records = self.records[self._require(task_type)][: self._open[task_type]]
+        records = self.records[require_name("task type", task_type, self.tasks)][: self._open[task_type]]
         weights = [self._weight(record) for record in records]
         total, floor, even = sum(weights), self.options.floor, 1 / len(records)
         if total <= 0:
@@ -159,8 +159,7 @@ class DifficultyCurriculum:
 
     def update(self, task_id: str, success: float) -> None:
         """Takes in how an episode of a task went, from 0 to 1; UnknownNameError for a task of another curriculum."""
-        if task_id not in self:
-            raise unknown_name("task of the curriculum", task_id, self._where)
+        require_name("task of the curriculum", task_id, self._where)
         if not 0 <= success <= 1:
             raise ConfigError(f"Success is a number between 0 and 1; got {success!r}.")
         kind, level = self._where[task_id]
@@ -209,8 +208,3 @@ class DifficultyCurriculum:
         level = self.open_levels(kind)[min(bisect.bisect_right(sums, second), len(sums) - 1)]
         names = self.tasks[kind][level]
         return names[int(third * len(names))]
-
-    def _require(self, task_type: str) -> str:
-        if task_type not in self.tasks:
-            raise unknown_name("task type", task_type, self.tasks)
-        return task_type

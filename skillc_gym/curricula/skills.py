@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
+from skillc_gym.errors import CheckpointError, ConfigError, require_name
 
 _VERSION = 2
 
@@ -62,8 +62,7 @@ class CurriculumOptions:
             if value is not None or "None" not in str(entry.type):
                 object.__setattr__(self, entry.name, _checked(entry.name, str(entry.type), value))
         for reason in self.retire_by:
-            if reason not in RETIREMENT_REASONS:
-                raise unknown_name("retirement reason", reason, RETIREMENT_REASONS)
+            require_name("retirement reason", reason, RETIREMENT_REASONS)
         counts = self.capacity
         falls = len(counts) > 0 and counts[-1] >= 0 and all(a >= b for a, b in itertools.pairwise(counts))
         holds = {
@@ -203,13 +202,11 @@ class InternalizationCurriculum:
 
     def is_active(self, task_type: str) -> bool:
         """Tells whether the type still has a skill."""
-        self._known(task_type)
-        return task_type in self._active
+        return require_name("task type", task_type, self._task_types) in self._active
 
     def gap(self, task_type: str) -> float:
         """The smoothed gap D(k) between validation success with and without the skill; kept for retired types too."""
-        self._known(task_type)
-        return self._gap[task_type]
+        return self._gap[require_name("task type", task_type, self._task_types)]
 
     def gate(self, task_type: str) -> float:
         """How much the type still leans on its skill: ``sigmoid(D(k) / T)`` in [0, 1], or the fixed gate."""
@@ -327,13 +324,9 @@ class InternalizationCurriculum:
         self._gap, self._error, self._validations, self._retirements = gap, error, validations, retirements
         self._active = tuple(k for k in self._task_types if k in state["active"])
 
-    def _known(self, task_type: str) -> None:
-        if task_type not in self._gap:
-            raise unknown_name("task type", task_type, self._task_types)
-
     def _measured(self, sr_with: Mapping[str, float], sr_without: Mapping[str, float]) -> dict[str, float]:
         for task_type in (*sr_with, *sr_without):
-            self._known(task_type)
+            require_name("task type", task_type, self._task_types)
         wanted = [k for k in self._task_types if k in self._active or (k in sr_with and k in sr_without)]
         return {k: _rate(sr_with, k, "sr_with") - _rate(sr_without, k, "sr_without") for k in wanted}
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import gymnasium
 from gymnasium.error import ResetNeeded
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.spaces import Unicode, require_text
 
 __all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered", "require_render_mode", "reset_needed"]
@@ -30,9 +30,8 @@ def rendered(*modes: str, fps: int = 4) -> dict[str, Any]:
 
 def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | None:
     """Returns a render mode of an environment's metadata, or None for none; UnknownNameError for any other."""
-    if mode not in (None, *metadata["render_modes"]):
-        raise unknown_name("render mode", mode, metadata["render_modes"], "Leave it out for none.")
-    return mode
+    known = metadata["render_modes"]
+    return None if mode is None else require_name("render mode", mode, known, "Leave it out for none.")
 
 
 class Snapshot(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import TextTaskEnv
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 
 AnyEnv = gymnasium.Env[Any, Any]
 
@@ -54,8 +54,7 @@ class ResetOptions:
 
     def __post_init__(self) -> None:
         for name in self.given:
-            if name not in _KNOWN:
-                raise unknown_name("reset option", name, _KNOWN, "Options are per group: lists of num_groups entries.")
+            require_name("reset option", name, _KNOWN, "Options are per group: lists of num_groups entries.")
 
     def groups(self) -> NDArray[np.bool_]:
         """Which groups to reset, by a mask of members or all: bool of shape (num_groups,)."""
@@ -131,8 +130,8 @@ def _require_task(core: Any, task_id: Any) -> None:
     """UnknownNameError for a task that an environment does not have."""
     if isinstance(core, TextTaskEnv) and isinstance(task_id, str):
         core.task_type_of(task_id)  # which need not list them: there may be millions
-    elif task_id not in (known := getattr(core, "task_ids", (task_id,))):
-        raise unknown_name("task id", task_id, known, "See the environment's task_ids.")
+    else:
+        require_name("task id", task_id, getattr(core, "task_ids", (task_id,)), "See the environment's task_ids.")
 
 
 def group_seeds(seed: Any, num_groups: int, group_size: int) -> list[int]:

@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import GRADES, SkillText, load_library
 from skillc_gym.envs.base import reset_needed
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_switch
 
@@ -80,15 +80,14 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
             self, library=os.fspath(library), enabled=bool(enabled), where=where, grade=grade
         )
         gymnasium.Wrapper.__init__(self, env)
-        if where not in _PLACES:
-            raise unknown_name("place for skills", where, _PLACES)
+        require_name("place for skills", where, _PLACES)
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
         self.library = load_library(library)
         self._graded = {name: self.library.graded(name) for name in GRADES}
         self.where = where
         self.enabled = enabled
-        self.grade = _as_grade(grade)
+        self.grade = require_name("grade of a skill", grade, GRADES)
         space = text_space(env, "observation_space", "SkillInjection")
         self._prefix = ""
         self._provenance: dict[str, Any] | None = _off(0)
@@ -117,7 +116,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         mine = {key: value for key, value in (options or {}).items() if key in _OPTIONS}
         rest = {key: value for key, value in (options or {}).items() if key not in mine} or None
         switched_on = require_switch('options["skill"]', mine.get("skill", self._enabled))
-        grade = _as_grade(mine.get("skill_grade", self.grade))
+        grade = require_name("grade of a skill", mine.get("skill_grade", self.grade), GRADES)
         observation, info = self.env.reset(seed=seed, options=rest if mine else options)
         self._provenance = None  # should no skill fit, the episode before is over all the same
         if switched_on and grade != "none":
@@ -163,9 +162,3 @@ def _off(condition: int) -> dict[str, Any]:
 def _provenance(skill: SkillText, grade: str) -> dict[str, Any]:
     shown = {"skill": skill.name, "skill_sha256": skill.sha256, "skill_text": skill.text}
     return {"condition": 1, **shown, "skill_grade": grade}
-
-
-def _as_grade(value: object) -> str:
-    if value not in GRADES:
-        raise unknown_name("grade of a skill", value, GRADES)
-    return str(value)

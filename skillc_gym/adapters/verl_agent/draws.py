@@ -15,7 +15,7 @@ import numpy as np
 import yaml
 
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, require_name
 
 _FOLDERS = {
     "train": "data_path",
@@ -69,8 +69,7 @@ class AlfworldGames:
             ConfigError: The file cannot be read, lacks an entry, or asks for pictures.
             UnknownNameError: There is no such data set.
         """
-        if dataset not in _FOLDERS:
-            raise unknown_name("data set", dataset, _FOLDERS)
+        require_name("data set", dataset, _FOLDERS)
         try:
             config = _USUAL if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
             folder = os.path.expandvars(str(config["dataset"][_FOLDERS[dataset]]))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 
 from skillc_gym.chat import ChatFormat
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 
 _N = TypeVar("_N", bound=ast.AST)
 _AGENT = "agent_system/environments"
@@ -55,8 +55,7 @@ def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatForm
         ConfigError: It is no such checkout; the message names the file and what was looked for in it.
         UnknownNameError: There are no prompts for such an environment.
     """
-    if env not in _WORLDS:
-        raise unknown_name("environment with prompts of verl-agent", env, _WORLDS)
+    require_name("environment with prompts of verl-agent", env, _WORLDS)
     root, world = Path(folder).expanduser(), _WORLDS[env]
     templates = _Code(root / _AGENT / "prompts" / f"{env}.py")
     build = _Code(root / _AGENT / "env_manager.py").function(world.manager, "build_text_obs")

@@ -23,7 +23,7 @@ from skillc_gym.envs.base import (
     require_render_mode,
     reset_needed,
 )
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 from skillc_gym.values import require_switch
@@ -89,8 +89,7 @@ class ALFWorldEnv(TextTaskEnv):
         domain_randomization: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        if engine not in ENGINES:
-            raise unknown_name("engine", engine, ENGINES)
+        require_name("engine", engine, ENGINES)
         self.render_mode = require_render_mode(render_mode, self.metadata)
         self.games = open_games(data, split=split, task_types=task_types, generator=generator)
         self.observation_space = Unicode(MAX_ANSWER)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skillc_gym.errors import unknown_name
+from skillc_gym.errors import require_name, unknown_name
 
 TASK_TYPES: tuple[str, ...] = (
     "pick_and_place_simple",
@@ -39,8 +39,7 @@ def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
         return TASK_TYPES
     asked = [names] if isinstance(names, str) else list(names)
     for name in asked:
-        if name not in FULL_NAMES:
-            raise unknown_name("task type", name, [*TASK_TYPES, *SHORT_NAMES.values()])
+        require_name("task type", name, [*TASK_TYPES, *SHORT_NAMES.values()])
     if not asked:
         raise unknown_name("task type", asked, TASK_TYPES, "Leave task_types out (None) for all of them.")
     wanted = {FULL_NAMES[name] for name in asked}
@@ -51,7 +50,4 @@ def task_type_of(task_id: str) -> str:
     """Returns the full task type that a task id (or a task folder's name) begins with; UnknownNameError for none."""
     parts = task_id.split("/")
     folder = parts[1] if len(parts) == 3 else parts[0]
-    name = folder.split("-", 1)[0]
-    if name not in SHORT_NAMES:
-        raise unknown_name("task type", name, TASK_TYPES, f"It was read from {task_id!r}.")
-    return name
+    return require_name("task type", folder.split("-", 1)[0], TASK_TYPES, f"It was read from {task_id!r}.")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 
 DEAD_ENDS: Mapping[str, int] = {"easy": 0, "medium": 1, "hard": 2}
 """Task types, and how many dead ends a room of the chain has at most."""
@@ -123,8 +123,7 @@ class Family:
         if options is not None and not isinstance(options, Mapping):
             raise ConfigError(f"generator= is a dictionary such as {{'longest': 6}}; got {options!r}.")
         for name in options or {}:
-            if name not in cls.__dataclass_fields__:
-                raise unknown_name("option of the generator", name, cls.__dataclass_fields__)
+            require_name("option of the generator", name, cls.__dataclass_fields__)
         return cls(**(options or {}))
 
 
@@ -135,12 +134,10 @@ class TaskSet:
     """
 
     def __init__(self, split: str, task_types: Iterable[str] | str | None, family: Family) -> None:
-        if split not in SPLITS:
-            raise unknown_name("split", split, SPLITS)
+        require_name("split", split, SPLITS)
         asked = [task_types] if isinstance(task_types, str) else list(DEAD_ENDS if task_types is None else task_types)
         for name in asked or [""]:
-            if name not in DEAD_ENDS:
-                raise unknown_name("task type", name, DEAD_ENDS, "Leave task_types out for all of them.")
+            require_name("task type", name, DEAD_ENDS, "Leave task_types out for all of them.")
         self.split, self.family = split, family
         self.task_types = tuple(name for name in DEAD_ENDS if name in asked)
 
@@ -153,14 +150,12 @@ class TaskSet:
         return tuple(sorted(f"{self.split}/{kind}/{moves[n]:02d}-{n:04d}" for kind in self.task_types for n in numbers))
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.ids)
+    def _known(self) -> dict[str, None]:
+        return dict.fromkeys(self.ids)
 
     def type_of(self, task_id: str) -> str:
         """A task's type; UnknownNameError if there is no such task."""
-        if task_id not in self._known:
-            raise unknown_name("task id", task_id, self.ids, "env.unwrapped.task_ids lists them.")
-        return task_id.split("/")[1]
+        return require_name("task id", task_id, self._known, "env.unwrapped.task_ids lists them.").split("/")[1]
 
     def maze(self, task_id: str) -> Maze:
         """The maze of one of the tasks; the same on every machine."""

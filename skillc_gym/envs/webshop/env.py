@@ -27,7 +27,7 @@ from skillc_gym.envs.webshop.shop.nodes import SEPARATOR, View, instruction_node
 from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 from skillc_gym.values import require_switch
@@ -117,8 +117,7 @@ class WebShopEnv(TextTaskEnv):
         if goals == "human" and theirs.get("goals") == "synthetic":
             raise ConfigError("goals='human' and human_goals=False contradict each other; leave one of them out.")
         goals, show_attributes = theirs.get("goals", goals), theirs.get("show_attributes", show_attributes)
-        if observation_mode not in OBSERVATION_MODES:
-            raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
+        require_name("observation mode", observation_mode, OBSERVATION_MODES)
         self.render_mode = require_render_mode(render_mode, self.metadata)
         self.show_attributes = require_switch("show_attributes", show_attributes)
         self.escape_markup = require_switch("escape_markup", escape_markup)

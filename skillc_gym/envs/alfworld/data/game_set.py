@@ -15,7 +15,7 @@ from typing import Any
 from skillc_gym.envs.alfworld.data.sources import Source, decode
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES, resolve_task_types, task_type_of
-from skillc_gym.errors import InvalidGameError, unknown_name
+from skillc_gym.errors import InvalidGameError, require_name
 from skillc_gym.pages import resource
 
 LOADED_GAMES = 256
@@ -31,7 +31,7 @@ class GameSet(ABC):
 
     def __init__(self, task_ids: Iterable[str]) -> None:
         self.task_ids = tuple(sorted(task_ids))
-        self._known = frozenset(self.task_ids)
+        self._known = dict.fromkeys(self.task_ids)
         self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
 
     @abstractmethod
@@ -71,9 +71,7 @@ class GameSet(ABC):
 
     def require(self, task_id: str) -> str:
         """Returns the task id if the set has it; UnknownNameError if not."""
-        if task_id not in self._known:
-            raise unknown_name("task id", task_id, self.task_ids, "env.unwrapped.task_ids lists them.")
-        return task_id
+        return require_name("task id", task_id, self._known, "env.unwrapped.task_ids lists them.")
 
 
 class FileGames(GameSet):

@@ -12,7 +12,7 @@ from typing import Any
 from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
 from skillc_gym.envs.alfworld.data.sources import FETCH, open_source
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
-from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, require_name
 from skillc_gym.panels import choose_panel
 
 DATA_VARIABLE = "ALFWORLD_DATA"
@@ -42,8 +42,7 @@ def open_games(
     Raises:
         SkillCError: An unknown name, missing games (the message says what to do), a bad archive, or options that clash.
     """
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+    require_name("split", split, SPLITS)
     types = resolve_task_types(task_types)
     if data == GENERATED:
         return _generated_games(split, types, _generator_options({} if generator is None else generator))
@@ -79,8 +78,7 @@ def _generator_options(generator: Mapping[str, Any]) -> str:
     if not isinstance(generator, Mapping):
         raise ConfigError(f"generator= is a dictionary such as {{'size': 'small'}}; got {generator!r}.")
     for name in generator:
-        if name not in GENERATOR_OPTIONS:
-            raise unknown_name("option of the generator", name, GENERATOR_OPTIONS)
+        require_name("option of the generator", name, GENERATOR_OPTIONS)
     try:
         return json.dumps(dict(generator), sort_keys=True)
     except TypeError as error:

@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, ta
 from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
 from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, check_number, check_share, read_knobs
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name, unknown_name
 
 _SHARES = {
     "train": range(70),
@@ -44,10 +44,8 @@ class GameSpec:
     knobs: Knobs = PLAIN
 
     def __post_init__(self) -> None:
-        if self.size not in SIZES:
-            raise unknown_name("size of a house", self.size, SIZES)
-        if self.split not in SPLITS:
-            raise unknown_name("split", self.split, SPLITS)
+        require_name("size of a house", self.size, SIZES)
+        require_name("split", self.split, SPLITS)
         check_number("seed", self.seed, 0)
         check_number("index", self.index, 0)
         check_number("scenes", self.scenes, 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 
 Bounds = tuple[int, int]
 SIZES: dict[str, dict[str, Bounds]] = {
@@ -68,8 +68,7 @@ def _between(difficulty: float, name: str) -> int:
 def read_knobs(**options: Any) -> Knobs:
     """Checks options as JSON gives them; UnknownNameError or ConfigError for one that cannot be."""
     for name in options:
-        if name not in _READERS:
-            raise unknown_name("option of the generator", name, _READERS)
+        require_name("option of the generator", name, _READERS)
     return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
 
@@ -101,12 +100,9 @@ def _bounds(option: str, value: object, least: int) -> Bounds:
 
 def _rooms(value: object) -> tuple[str, ...]:
     names: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
-    for name in names:
-        if not isinstance(name, str) or name not in ROOMS:
-            raise unknown_name("kind of room", str(name), ROOMS)
     if not names:
         raise ConfigError(f"The generator's rooms are some of {', '.join(ROOMS)}; got none.")
-    return tuple(str(name) for name in names)
+    return tuple(require_name("kind of room", str(name), ROOMS) for name in names)
 
 
 _READERS: dict[str, Callable[[object], Any]] = {

@@ -30,7 +30,7 @@ from skillc_gym.envs.webshop.env import MAX_OBSERVATION, ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.compat import goal_of_session
 from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
 from skillc_gym.envs.webshop.site.front import ShopFront
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.spaces import Unicode
 
 OBSERVATION_MODES = ("text", "text_rich", "html", "screenshot", "text_screenshot")
@@ -88,11 +88,9 @@ class WebShopBrowserEnv(TextTaskEnv):
         timeout: float = 30.0,
         **shop: Any,
     ) -> None:
-        if observation_mode not in OBSERVATION_MODES:
-            raise unknown_name("observation mode", observation_mode, OBSERVATION_MODES)
+        require_name("observation mode", observation_mode, OBSERVATION_MODES)
         require_render_mode(render_mode, self.metadata)
-        if transport not in TRANSPORTS:
-            raise unknown_name("transport", transport, TRANSPORTS)
+        require_name("transport", transport, TRANSPORTS)
         # Its episode is the site's, which moves it about; here it is asked about tasks and rules only.
         self.core = WebShopEnv(**shop, observation_mode="url")
         self._site: ShopSite = local_site(self.core) if url is None else RemoteSite(url, ShopFront(self.core))

@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_built, read_ma
 from skillc_gym.envs.webshop.catalog.generate import GENERATOR_OPTIONS, GeneratedSource
 from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
 from skillc_gym.envs.webshop.workplace import publish, work_folder
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, unknown_name
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, require_name
 from skillc_gym.files import cache_folder
 from skillc_gym.values import require_whole
 
@@ -55,8 +55,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
 
 def _generated(options: Mapping[str, Any], num_products: int | None) -> GeneratedSource:
     for name in options:
-        if name not in GENERATOR_OPTIONS:
-            raise unknown_name("option of the generator", name, GENERATOR_OPTIONS)
+        require_name("option of the generator", name, GENERATOR_OPTIONS)
     if num_products is None:
         return GeneratedSource(**options)
     if "size" in options:

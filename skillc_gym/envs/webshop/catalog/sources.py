@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.product import writable
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, require_name
 from skillc_gym.values import require_whole
 
 _CHUNK = 1 << 22
@@ -195,8 +195,7 @@ class JsonSource:
         """Reads ``{"products": path, "attributes": path, "human_goals": path}``, with options as above."""
         known = (*FILES, "num_products", "accept_truncated")
         for name in source:
-            if name not in known:
-                raise unknown_name("part of the data", name, known)
+            require_name("part of the data", name, known)
         if "products" not in source:
             raise ConfigError(f"data names no 'products' file, only {', '.join(source) or 'nothing'}. {FETCH}")
         return cls(**source)

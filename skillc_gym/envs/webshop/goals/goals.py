@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name, unknown_name
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
@@ -195,8 +195,7 @@ def split_range(split: str, goals: int, order: str = "upstream") -> range:
 
     UnknownNameError if there is no such split, ConfigError if it holds no goal.
     """
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
+    require_name("split", split, SPLITS)
     bounds = {"all": (0, goals), "test": (0, _TEST), "valid": (_TEST, _VALID), "train": (_VALID, goals)}
     if order.partition(":")[0] == "verl-agent":
         bounds |= {"valid": (0, _TEST), "train": (_TEST, goals)}

@@ -31,7 +31,7 @@ from skillc_gym.envs.webshop.goals.goals import (
     split_range,
 )
 from skillc_gym.envs.webshop.workplace import mapped, publish, work_folder
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, unknown_name
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, require_name, unknown_name
 from skillc_gym.values import require_whole
 
 if TYPE_CHECKING:
@@ -169,9 +169,8 @@ def open_goals(
         SkillCError: An unknown name, no instruction of that kind in the catalogue, or no goal in the split.
     """
     seed = require_whole("seed_prices", seed)
-    for what, name, known in (("kind of goals", kind, KINDS), ("split", split, SPLITS)):
-        if name not in known:
-            raise unknown_name(what, name, known)
+    require_name("kind of goals", kind, KINDS)
+    require_name("split", split, SPLITS)
     seeded = _SEEDED.fullmatch(order) if isinstance(order, str) else None
     if order not in tuple(ORDERS) and (seeded is None or int(seeded["seed"]) >= 1 << 32):
         remedy = "SEED is below 2**32, MEMBERS at least 1."

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name, unknown_name
 from skillc_gym.values import require_switch
 
 
@@ -56,9 +56,7 @@ def fixes(compat: str | Fixes) -> Fixes:
     """Returns the fixes of "fixed" or "upstream"; a choice of your own is returned as it is."""
     if isinstance(compat, Fixes):
         return compat
-    if compat not in COMPAT:
-        raise unknown_name("compat", compat, COMPAT)
-    return COMPAT[compat]
+    return COMPAT[require_name("compat", compat, COMPAT)]
 
 
 REPLACED = {
