@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skill_library.errors import brief
-from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, TranscriptError, unknown_name
 from skillc_gym.files import replace_file
 from trainers.advantages import FloatArray
+from trainers.tracking.files import parse_object
 from trainers.writers.base import Draft
 
 FORMAT, VERSION = "skillc-bank", 1
@@ -47,17 +47,13 @@ class Entry(Draft):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Entry:
         """Rebuilds an entry; a TranscriptError says which field is missing, unknown or of another type."""
-        known = {spec.name: type(getattr(_LIKE, spec.name)) for spec in fields(cls)}
-        if set(values) != set(known):
+        known = {spec.name for spec in fields(cls)}
+        if set(values) != known:
             raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
-        for name, kind in known.items():
-            if not isinstance(values[name], _READ_AS.get(kind, kind)):
-                raise TranscriptError(f"An entry's {name} is a {kind.__name__}, got {brief(values[name])}")
-        return cls(**values)
-
-
-_LIKE = Entry("an entry with a value of the right type in every field")
-_READ_AS: Mapping[type, Any] = {float: int | float, tuple: list | tuple}
+        try:
+            return cls(**values)
+        except SkillCError as error:
+            raise TranscriptError(f"An entry cannot be read: {error}") from error
 
 
 class SkillBank:
@@ -180,12 +176,9 @@ class SkillBank:
 
 def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TranscriptError(f"{path}:{number} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise TranscriptError(f"{path}:{number} is not a JSON object")
-    return value
+        return parse_object(line)
+    except ValueError as error:
+        raise TranscriptError(f"{path}:{number} is not a JSON object: {error}") from error
 
 
 def moving_utility(utility: float, credit: float, rate: float) -> float:

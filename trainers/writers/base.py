@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol, cast, get_args
 from skill_library.errors import brief
 from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError, SkillCError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError
+from trainers.base import check_values
 
 EditKind = Literal["ADD", "AGREE", "EDIT", "REMOVE"]
 Operation = Literal["ADD", "UPDATE", "DELETE", "NOOP"]
@@ -131,11 +132,9 @@ class Draft:
     sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_values(self)
         if not self.text.strip():
             raise ConfigError("An entry needs a text that an agent can read, got an empty one")
-        if self.kind not in get_args(Kind):
-            raise unknown_name("kind of entry", self.kind, get_args(Kind))
-        object.__setattr__(self, "sources", tuple(self.sources))
 
 
 class Writer:

@@ -96,14 +96,14 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
     ("content", "message"),
     [
         ("", "empty"),
-        ("{", ":1 is not JSON"),
-        ("[" * 100_000, "is not JSON"),
+        ("{", ":1 is not a JSON object"),
+        ("[" * 100_000, "nested too deep"),
         ("[]", ":1 is not a JSON object"),
         ([{**HEAD, "version": 2}], "version 2"),
         ([{"format": "skillc-bank", "version": 1}], "how many entries"),
         ([HEAD, {"name": "s00001"}], "fields"),
         *(
-            ([HEAD, {**ENTRY, name: value}], f"An entry's {name} is a")
+            ([HEAD, {**ENTRY, name: value}], f"{name} must be")
             for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))
         ),
     ],
@@ -120,7 +120,7 @@ def test_what_is_not_there_is_no_bank_and_what_no_agent_could_read_no_entry(tmp_
         SkillBank.load(tmp_path / "nowhere.jsonl")
     with pytest.raises(ConfigError, match="empty"):
         Draft("  ")
-    with pytest.raises(UnknownNameError, match="kind of entry"):
+    with pytest.raises(UnknownNameError, match="kind"):
         Draft("a", kind="skil")
 
 
