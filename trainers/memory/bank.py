@@ -191,17 +191,6 @@ def upper_confidence(entry: Entry, total: int, scale: float = 0.05) -> float:
     return entry.utility + scale * math.sqrt(math.log1p(total) / (1 + entry.uses))
 
 
-def d2skill_score(similarity: float, entry: Entry, total: int, scale: float = 0.05) -> float:
-    """``0.1 sim + 0.9 (u + scale bonus)`` of D2Skill (arXiv 2603.28716), without the bonus outside of training."""
-    return 0.1 * similarity + 0.9 * upper_confidence(entry, total, scale)
-
-
-def retroagent_score(similarity: float, entry: Entry, total: int, alpha: float = 0.7, scale: float = 1.0) -> float:
-    """``alpha sim + (1 - alpha) (u + scale sqrt(ln N / n))`` of RetroAgent (arXiv 2603.08561); n is uses plus 1."""
-    bonus = math.sqrt(math.log(max(total, 1)) / (1 + entry.uses))
-    return alpha * similarity + (1.0 - alpha) * (entry.utility + scale * bonus)
-
-
 def principle_score(entry: Entry) -> float:
     """``(s + 1) / (n + 2)`` of EvolveR (arXiv 2510.16079): s successes in n uses."""
     return (entry.wins + 1.0) / (entry.uses + 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,14 +13,7 @@ import numpy as np
 from skillc_gym.episodes import Episode
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.base import Fraction, Natural, NotNegative
-from trainers.memory.bank import (
-    Entry,
-    d2skill_score,
-    hindsight_bonus,
-    moving_utility,
-    retroagent_score,
-    upper_confidence,
-)
+from trainers.memory.bank import Entry, hindsight_bonus, moving_utility, upper_confidence
 from trainers.memory.banked import BankMemory, BankOptions, shown_entries
 from trainers.memory.base import MemoryTools
 from trainers.writers import Draft
@@ -30,7 +24,8 @@ class _D2Skill(BankMemory):
     options: D2SkillMemory
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
-        return d2skill_score(similarity, entry, self.bank.total_uses, 0.05 if training else 0.0)
+        """``0.1 sim + 0.9 (u + scale bonus)``, without the bonus outside of training."""
+        return 0.1 * similarity + 0.9 * upper_confidence(entry, self.bank.total_uses, 0.05 if training else 0.0)
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
         bonus = hindsight_bonus(batch.success, batch.task, batch.condition)
@@ -104,10 +99,13 @@ class _RetroAgent(BankMemory):
         self._graded: set[str] = set()
 
     def score(self, similarity: float, entry: Entry, *, training: bool) -> float:
-        scale = 1.0 if training else 0.0
-        # An entry counts as used once when it is added.
-        total = self.bank.total_uses + len(self.bank)
-        return retroagent_score(similarity, entry, total, self.options.likeness_weight, scale)
+        """``alpha sim + (1 - alpha) (u + sqrt(ln N / n))``, without the root outside of training.
+
+        An entry counts as used once when it is added.
+        """
+        alpha, scale = self.options.likeness_weight, 1.0 if training else 0.0
+        bonus = math.sqrt(math.log(max(self.bank.total_uses + len(self.bank), 1)) / (1 + entry.uses))
+        return alpha * similarity + (1.0 - alpha) * (entry.utility + scale * bonus)
 
     def returns(self, batch: RolloutBatch) -> FloatArray:
         """Adds the intrinsic reward, the gain over the running best of the task, which it does not move."""

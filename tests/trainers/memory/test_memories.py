@@ -25,7 +25,7 @@ from trainers.memory import (
     SkillBank,
     SkillRLMemory,
 )
-from trainers.memory.bank import d2skill_score, hindsight_bonus, moving_utility, principle_score, retroagent_score
+from trainers.memory.bank import hindsight_bonus, moving_utility, principle_score
 from trainers.memory.base import MemoryTools
 from trainers.writers import Draft
 
@@ -124,13 +124,16 @@ def test_what_is_not_there_is_no_bank_and_what_no_agent_could_read_no_entry(tmp_
         Draft("a", kind="skil")
 
 
-def test_the_scores_follow_their_definitions():
+def test_the_scores_follow_their_definitions(tmp_path):
     entry = Entry("a", utility=0.4, uses=3, wins=2.0)
-    assert d2skill_score(0.5, entry, 10) == pytest.approx(0.05 + 0.9 * (0.4 + 0.05 * math.sqrt(math.log(11) / 4)))
-    assert retroagent_score(0.5, entry, 10) == pytest.approx(0.35 + 0.3 * (0.4 + math.sqrt(math.log(10) / 4)))
+    d2skill, retroagent = (kind().start(tools(tmp_path)) for kind in (D2SkillMemory, RetroAgentMemory))
+    assert math.isfinite(retroagent.score(0.0, Entry("a"), training=True)), "nobody was shown anything yet"
+    d2skill.bank.total_uses = retroagent.bank.total_uses = 10
+    bonuses = 0.05 * math.sqrt(math.log(11) / 4), math.sqrt(math.log(10) / 4)
+    assert d2skill.score(0.5, entry, training=True) == pytest.approx(0.05 + 0.9 * (0.4 + bonuses[0]))
+    assert retroagent.score(0.5, entry, training=True) == pytest.approx(0.35 + 0.3 * (0.4 + bonuses[1]))
     assert principle_score(entry) == pytest.approx(3 / 5)
     assert moving_utility(0.4, 1.0, 0.5) == pytest.approx(0.7)
-    assert math.isfinite(retroagent_score(0.0, Entry("a"), 0)), "nobody was shown anything yet"
     assert principle_score(Entry("a")) == 0.5
     # Hindsight compares every rollout with the skill-free ones of its task.
     success = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
