@@ -80,9 +80,9 @@ def _before(regime: Regime) -> CellResult:
     return regime.before
 
 
-def _judged(found: Mapping[str, Difference], compared: Mapping[str, Difference] | None = None) -> dict[str, Any]:
-    """Differences with a verdict each, after Holm's step over those that are compared (all, if left out)."""
-    several = found if compared is None else compared
+def _judged(found: Mapping[str, Difference]) -> dict[str, Any]:
+    """Differences with a verdict each, after Holm's step over those of several seeds."""
+    several = {name: each for name, each in found.items() if each.seeds > 1}
     differ = holm({name: each.p_value for name, each in several.items()})
     equal = holm({name: each.equivalence_p() for name, each in several.items()})
     return {
@@ -194,8 +194,7 @@ def _claims(regime: Regime) -> list[dict[str, Any]]:
         own, cells = _cells(regime, "skillc", other)
         if {cell.seed for cell in own} & {cell.seed for cell in cells}:
             found[other] = difference(own, cells)
-    judged = _judged(found, {other: each for other, each in found.items() if each.seeds > 1})
-    judged = _as_in_study(judged, regime, "skillc", "against")
+    judged = _as_in_study(_judged(found), regime, "skillc", "against")
     return [
         {
             "first": "skillc",

@@ -299,7 +299,7 @@ def _command(model: str, settings: Mapping[str, Any]) -> str:
         else:
             each = shared if isinstance(shared, list) else [shared]
             words += [option, *(one if isinstance(one, str) else json.dumps(one) for one in each)]
-    if "tasks_sha256" in settings:
+    if settings.get("tasks_sha256"):
         words += ["--tasks", "TASKS"]
     return shlex.join(words)
 

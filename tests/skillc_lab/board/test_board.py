@@ -267,4 +267,5 @@ def test_the_command_of_a_result_can_be_typed_and_names_no_place(small, evaluati
     assert shlex.join(["--agent.embeddings", '"vectors"']) in command
     assert "--library skills:wrong" in command
     assert command.endswith("--tasks TASKS")
+    assert "--tasks" not in evaluation_result(changed(evaluation, tmp_path / "all", tasks_sha256=None)).about["command"]
     assert "/home" not in command
