@@ -130,13 +130,11 @@ class ALFWorldEnv(TextTaskEnv):
             raise reset_needed()
         if self.render_mode == "html" and self._view is not None:
             return self._view.to_page()
-        text = self._exchange() if self._view is None else self._view.to_ansi()
+        last = self._observation if self._action is None else f"> {self._action}\n{self._observation}"
+        text = last if self._view is None else self._view.to_ansi()
         if self.render_mode == "html":
             return f"<pre>{html.escape(text)}</pre>"
         return text_picture(text) if self.render_mode == "rgb_array" else text
-
-    def _exchange(self) -> str:
-        return self._observation if self._action is None else f"> {self._action}\n{self._observation}"
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
         """Goes back to a snapshot; the drawing starts there, since what was seen before is not part of it."""

@@ -110,10 +110,12 @@ class UpstreamProcess:
             self.close()
             raise
         if not line.endswith(b"\n"):  # none, or the beginning of one
-            code, said = worker.process.wait(), _last_words(worker.folder)
+            code = worker.process.wait()
+            said = (worker.folder / "said.txt").read_bytes()[-500:].decode(errors="replace").strip()
             self.close()
             raise EngineError(
-                f"Upstream's process ended with code {code} during {request['op']!r}: {said} reset() starts another."
+                f"Upstream's process ended with code {code} during {request['op']!r}: "
+                f"{said or 'it said nothing.'} reset() starts another."
             )
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -148,11 +150,6 @@ class UpstreamProcess:
         self._worker = _Worker(process, folder, os.getpid())
         self._finalizer = weakref.finalize(self, _end, self._worker)
         return self._worker
-
-
-def _last_words(folder: Path) -> str:
-    said = (folder / "said.txt").read_bytes()[-500:]
-    return said.decode(errors="replace").strip() or "it said nothing."
 
 
 def _end(worker: _Worker) -> None:

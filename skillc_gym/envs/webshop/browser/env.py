@@ -228,6 +228,8 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _info(self) -> Info:
         info, parsed = super()._info(), self.parsed_page
+        # What the page of a purchase does not say of its score, the shop in this process does.
+        reward = self._state().reward if parsed.kind == "done" else None
         return {
             **info,
             "available_actions": info["admissible_commands"],
@@ -237,13 +239,8 @@ class WebShopBrowserEnv(TextTaskEnv):
             "selected_options": parsed.selected,
             "query_cut": parsed.facts["query_cut"],
             "noun_tagger": self.core.tagger.id,
-            **self._score_parts(),
+            **({} if reward is None else reward.parts()),
         }
-
-    def _score_parts(self) -> Info:
-        """What the page of a purchase does not say of its score; the shop in this process does."""
-        reward = self._state().reward if self.parsed_page.kind == "done" else None
-        return {} if reward is None else reward.parts()
 
     def _begin(self, task_id: str) -> None:
         self._task = self.goals.index(task_id)

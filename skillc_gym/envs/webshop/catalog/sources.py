@@ -38,7 +38,7 @@ class _Text:
 
     def __init__(self, path: Path) -> None:
         self.path, self.number = path, 0
-        self._file = _open_text(path)
+        self._file: IO[str] = _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig")
         # Python refuses to read thousands of digits; one such number would cost the whole file. No row may hold any.
         self._decoder = json.JSONDecoder(
             strict=False, parse_int=lambda digits: (int if len(digits) <= _LONGEST_NUMBER else float)(digits)
@@ -132,11 +132,6 @@ def first_mark(path: Path) -> str:
     """Returns the first character of a file that is no space: tells an array from an object."""
     with closing(_Text(path)) as text:
         return text.peek()
-
-
-def _open_text(path: Path) -> IO[str]:
-    opener = _OPENERS.get(path.suffix)
-    return opener(path, "rt", encoding="utf-8-sig") if opener else path.open(encoding="utf-8-sig")
 
 
 def digest(path: Path) -> str:

@@ -47,10 +47,6 @@ def _has_vowel(word: str) -> bool:
     return "v" in _shape(word)
 
 
-def _ends_double(word: str) -> bool:
-    return len(word) >= 2 and word[-1] == word[-2] and _shape(word)[-1] == "c"
-
-
 def _ends_cvc(word: str) -> bool:
     return _shape(word).endswith("cvc") and word[-1] not in "wxy"
 
@@ -75,7 +71,7 @@ def _mend(root: str) -> str:
     # What "-ed" and "-ing" took off with them comes back: "hop(p)ing", "fil(e)ing", but not "falling", "hissing".
     if root.endswith(("at", "bl", "iz")):
         return root + "e"
-    if _ends_double(root):
+    if len(root) >= 2 and root[-1] == root[-2] and _shape(root)[-1] == "c":
         return root if root[-1] in "lsz" else root[:-1]
     return root + "e" if _measure(root) == 1 and _ends_cvc(root) else root
 
