@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from trainers.advantages.grouping import (
     group_keys,
     mean,
     normalise,
-    normalise_groups,
+    over_groups,
 )
 from trainers.base import NotNegative, Positive
 
@@ -180,9 +181,10 @@ class Csca(Scheme):
         if (size < 0).any():
             raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
         branches: list[Hashable] = list(zip(task, with_skill.tolist(), strict=True))
+        relative = partial(normalise, eps=self.eps)
         return Streams(
-            outcome=normalise(values, self.eps) if self.scope == "batch" else normalise_groups(values, task, self.eps),
-            conditional=normalise_groups(values, branches if self.branch == "condition" else task, self.eps),
+            outcome=relative(values) if self.scope == "batch" else over_groups(values, task, relative),
+            conditional=over_groups(values, branches if self.branch == "condition" else task, relative),
             correction=_signed(size, with_skill, self.correction_mask, success),
             omega=float(self.omega),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean, pstdev
 from typing import ClassVar, Literal
 
@@ -14,13 +15,14 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme
 from trainers.advantages.grouping import (
     FloatArray,
+    centre,
     finite_vector,
     flag_vector,
     group_indices,
     group_keys,
     mean,
     normalise,
-    normalise_groups,
+    over_groups,
 )
 from trainers.base import Fraction, NotNegative, Positive
 
@@ -64,7 +66,7 @@ def grpo(returns: ArrayLike, task: Sequence[Hashable], eps: float = 1e-6) -> Flo
     or equal returns. A ConfigError if lengths differ or a return is not finite.
     """
     values = finite_vector("returns", returns)
-    return normalise_groups(values, group_keys(task, values.size), eps)
+    return over_groups(values, group_keys(task, values.size), partial(normalise, eps=eps))
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,8 @@ def rloo(returns: ArrayLike, task: Sequence[Hashable]) -> FloatArray:
     Arguments and errors as of :func:`grpo`; float64[N] that sums to 0 within a task.
     """
     values = finite_vector("returns", returns)
-    advantage = np.zeros_like(values)
-    for rows in group_indices(group_keys(task, values.size)):
-        group = values[rows]
-        if group.min() != group.max():
-            # R_i minus the mean of the others is n / (n - 1) times R_i minus the mean of all.
-            advantage[rows] = rows.size / (rows.size - 1) * (group - mean(group.tolist()))
-    return advantage
+    # R_i minus the mean of the others is n / (n - 1) times R_i minus the mean of all.
+    return over_groups(values, group_keys(task, values.size), lambda own: own.size / max(own.size - 1, 1) * centre(own))
 
 
 @dataclass(frozen=True)

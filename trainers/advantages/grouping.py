@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,11 @@ FloatArray: TypeAlias = NDArray[np.float64]
 def mean(values: Sequence[float]) -> float:
     """Correctly rounded sum over count: the same for every order of the values."""
     return math.fsum(values) / len(values)
+
+
+def centre(values: FloatArray) -> FloatArray:
+    """``x - mean``; exactly 0 where all values are equal."""
+    return np.zeros_like(values) if values.min() == values.max() else values - mean(values.tolist())
 
 
 def normalise(values: FloatArray, eps: float) -> FloatArray:
@@ -38,21 +43,13 @@ def group_indices(keys: Iterable[Hashable]) -> list[NDArray[np.intp]]:
     return [np.asarray(indices, dtype=np.intp) for indices in rows.values()]
 
 
-def normalise_groups(values: FloatArray, keys: Iterable[Hashable], eps: float) -> FloatArray:
-    """Applies :func:`normalise` within each group of equal keys; float64[N] in the order of ``values``."""
+def over_groups(
+    values: FloatArray, keys: Iterable[Hashable], function: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Applies a function within each group of equal keys; float64[N] in the order of ``values``."""
     result = np.zeros_like(values)
     for rows in group_indices(keys):
-        result[rows] = normalise(values[rows], eps)
-    return result
-
-
-def centre_groups(values: FloatArray, keys: Iterable[Hashable]) -> FloatArray:
-    """Subtracts each group's mean; float64[N], exactly 0 for groups of one or of equal values."""
-    result = np.zeros_like(values)
-    for rows in group_indices(keys):
-        group = values[rows]
-        if group.min() != group.max():
-            result[rows] = group - mean(group.tolist())
+        result[rows] = function(values[rows])
     return result
 
 

@@ -15,10 +15,11 @@ from skillc_gym.errors import ConfigError
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme
 from trainers.advantages.grouping import (
     FloatArray,
-    centre_groups,
+    centre,
     finite_vector,
     group_keys,
-    normalise_groups,
+    normalise,
+    over_groups,
     plain_keys,
     whiten,
 )
@@ -151,7 +152,7 @@ def gigpo(  # noqa: PLR0917 - the order of the arguments is a contract
     steps = _returns_to_go(values.size, seen, rewards, gamma)
     if not steps:
         return []
-    relative = partial(normalise_groups, eps=_EPS) if std else centre_groups
+    relative = partial(over_groups, function=partial(normalise, eps=_EPS) if std else centre)
     episode = relative(values, keys)
     clusters = [(key, anchor) for key, own in zip(keys, seen, strict=True) for anchor in own]
     step = relative(np.concatenate(steps), clusters)
