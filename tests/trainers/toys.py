@@ -155,7 +155,7 @@ def next_batches(learner: Learner) -> list[MicroBatch]:
     update = learner.update + 1
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(update), update))
     extra, _ = learner.extra_rows(batch, advantages, update)
-    return [each for step in learner.optimiser_steps(batch, advantages, extra, update) for each in step]
+    return [each for step in learner.rows.optimiser_steps(batch, advantages, extra, update) for each in step]
 
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:

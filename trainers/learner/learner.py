@@ -20,7 +20,7 @@ from trainers.evaluation.player import save_policy_memory
 from trainers.learner.ahead import Ahead, Drawn, check_ahead
 from trainers.learner.objective import Objective, policy_value
 from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, split_by_difference
-from trainers.learner.rows import LocalBatch, RowAssembler
+from trainers.learner.rows import RowAssembler, own_rollouts
 from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
 from trainers.memory import skill_selectors
@@ -155,7 +155,7 @@ class Learner:
 
     def extra_rows(self, batch: RolloutBatch, advantages: Advantages, update: int) -> tuple[list[TrainingRow], Record]:
         """What this process trains on beside its rollouts, and for the log how much all processes do."""
-        config, own = self.config, LocalBatch.of(batch, self.backend).numbers
+        config, own = self.config, own_rollouts(batch, self.backend)
         weighing = config.num_minibatches, config.loss_aggregation, config.longest_trajectory
         view = UpdateView(batch, advantages, own, self.setup.prompts, update, config.seed, *weighing)
         made = [row for maker in self.method.recipe.rows for row in maker(view)]
@@ -164,19 +164,13 @@ class Learner:
         count = self.backend.all_reduce_sum(torch.tensor([len(made)], device=self.backend.device))
         return made, {"extra_rows": int(count)}
 
-    def optimiser_steps(
-        self, batch: RolloutBatch, advantages: Advantages, extra: Sequence[TrainingRow], update: int
-    ) -> list[list[MicroBatch]]:
-        """The micro-batches of each of an update's optimiser steps, of this process's rows."""
-        return self.rows.optimiser_steps(batch, advantages, extra, update)
-
     def part_norms(self, batch: RolloutBatch, advantages: Advantages) -> dict[str, float] | None:
         """The gradient's norm if one part of the advantages were alone; None with several processes or a teacher."""
-        loss, own = self.objective.policy_loss, LocalBatch.of(batch, self.backend)
+        loss = self.objective.policy_loss
         if self.backend.num_processes > 1 or loss is None or loss.teacher is not None:
             return None
         return {
-            name: self._norm(replace(loss, kl_coef=0.0), own, Advantages(values)) if any(map(np.any, values)) else 0.0
+            name: self._norm(replace(loss, kl_coef=0.0), batch, Advantages(values)) if any(map(np.any, values)) else 0.0
             for name, values in advantages.parts.items()
         }
 
@@ -298,12 +292,13 @@ class Learner:
             drawn = self._under_way
             self.ahead.resume(checkpoint, drawn, **self._play_options(drawn.n_plus, drawn.update))
 
-    def _norm(self, loss: ClippedPolicyGradient, own: LocalBatch, advantages: Advantages) -> float:
-        rows = self.rows.rows(own, advantages, range(len(own.numbers)))
+    def _norm(self, loss: ClippedPolicyGradient, batch: RolloutBatch, advantages: Advantages) -> float:
+        everyone = range(len(batch.trajectories))
+        rows = self.rows.rows(batch, everyone, advantages, everyone)
         exact = self.objective.exact_sampling
         return self.backend.gradient_norm(
-            policy_value(loss, batch, self.backend.score(batch.tokens, {"logprobs"}), exact_sampling=exact)
-            for batch in self.rows.stack(rows)
+            policy_value(loss, micro, self.backend.score(micro.tokens, {"logprobs"}), exact_sampling=exact)
+            for micro in self.rows.stack(rows)
         )
 
     def _write(self, record: Record) -> None:

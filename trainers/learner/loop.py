@@ -30,7 +30,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         with _timed(seconds, "seconds_prepare"):
             batch, advantages, figures = learner.credit(batch)
             extra, made = learner.extra_rows(batch, advantages, update)
-            steps = learner.optimiser_steps(batch, advantages, extra, update)
+            steps = learner.rows.optimiser_steps(batch, advantages, extra, update)
             if config.stream_norms_every and update % config.stream_norms_every == 0:
                 figures["stream_grad_norm"] = learner.part_norms(batch, advantages)
         with _timed(seconds, "seconds_update"):

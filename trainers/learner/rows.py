@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from trainers.advantages import Advantages, FloatArray, RolloutBatch, Values
+from trainers.advantages import Advantages, FloatArray, RolloutBatch
 from trainers.base import Trajectory
 from trainers.engines.random import Purpose, derive_seed
 from trainers.learner.objective import Objective
@@ -29,27 +29,10 @@ _BEFORE: dict[str, Weights] = {"old_logprobs": "policy", "ref_logprobs": "refere
 """Figures that a loss may compare with, taken before the update's first optimiser step, and whose they are."""
 
 
-@dataclass(frozen=True)
-class LocalBatch:
-    """The part of an update whose rows this process trains on: ``numbers`` of all processes' trajectories."""
-
-    batch: RolloutBatch
-    numbers: Sequence[int]
-
-    @classmethod
-    def of(cls, batch: RolloutBatch, backend: Backend) -> LocalBatch:
-        """The part that this process has played: groups go round the processes."""
-        own, processes = backend.process_index, backend.num_processes
-        return cls(batch, [i for i, each in enumerate(batch.trajectories) if each.group % processes == own])
-
-    @property
-    def trajectories(self) -> list[Trajectory]:
-        """This process's trajectories."""
-        return [self.batch.trajectories[i] for i in self.numbers]
-
-    def share(self, values: Values) -> Values:
-        """This process's share of values per rollout."""
-        return [values[i] for i in self.numbers]
+def own_rollouts(batch: RolloutBatch, backend: Backend) -> list[int]:
+    """The rollouts that this process has played and trains on, by number: groups go round the processes."""
+    own, processes = backend.process_index, backend.num_processes
+    return [i for i, each in enumerate(batch.trajectories) if each.group % processes == own]
 
 
 class RowAssembler:
@@ -67,36 +50,38 @@ class RowAssembler:
         ``advantages`` are of all processes' trajectories, ``extra`` the rows of the recipe's row makers; ``update``
         seeds the order of its rollouts.
         """
-        own, made = LocalBatch.of(batch, self.backend), []
-        place_of = {number: place for place, number in enumerate(own.numbers)}
+        own, made = own_rollouts(batch, self.backend), []
+        place_of = {number: place for place, number in enumerate(own)}
         everyone, seed = len(batch.trajectories), derive_seed(self.config.seed, Purpose.ORDER, update)
         # Split over all processes' rollouts, so that the steps do not depend on how many processes there are.
         for step, dealt in enumerate(split_minibatches(everyone, self.config.num_minibatches, seed)):
             part = [place_of[number] for number in dealt if number in place_of]
-            rows = self.rows(own, advantages, part)
+            rows = self.rows(batch, own, advantages, part)
             # Rows that no rollout has brought belong to the first step.
             here = {*part, *([] if step else [-1])}
-            rows += [self._masked(row, own) for row in extra if row.trajectory in here]
+            rows += [self._masked(row, batch, own) for row in extra if row.trajectory in here]
             made.append(self.stack(rows, advantages.targets))
         return [[self._with_figures(each) for each in step] for step in made]
 
-    def rows(self, own: LocalBatch, advantages: Advantages, part: Sequence[int]) -> list[TrainingRow]:
-        """The rows of some of this process's rollouts, weighed over all processes."""
-        trajectories = own.trajectories
+    def rows(
+        self, batch: RolloutBatch, own: Sequence[int], advantages: Advantages, part: Sequence[int]
+    ) -> list[TrainingRow]:
+        """The rows of a ``part`` of this process's ``own`` rollouts, by their places there; weighed over all."""
+        trajectories = [batch.trajectories[i] for i in own]
         counts = torch.tensor([len(part), sum(trajectories[i].model_tokens for i in part)], device=self.backend.device)
         total, tokens = (int(count) for count in self.backend.all_reduce_sum(counts))
-        by_loss = {loss.name: loss.on_rollouts(own.batch) for loss in self.objective.losses}
-        acting = {i: {name: float(values[i]) for name, values in by_loss.items()} for i in own.numbers}
+        by_loss = {loss.name: loss.on_rollouts(batch) for loss in self.objective.losses}
+        acting = [{name: float(values[i]) for name, values in by_loss.items()} for i in own]
         return make_training_rows(
             trajectories,
-            own.share(advantages.values),
+            [advantages.values[i] for i in own],
             part,
             self.config.loss_aggregation,
             total=total,
             tokens=tokens,
             longest=self.config.longest_trajectory,
-            factors=[self._unless_cut(acting[i], each) for i, each in zip(own.numbers, trajectories, strict=True)],
-            targets={name: own.share(values) for name, values in advantages.targets.items()},
+            factors=list(map(self._unless_cut, acting, trajectories)),
+            targets={name: [values[i] for i in own] for name, values in advantages.targets.items()},
         )
 
     def stack(self, rows: Sequence[TrainingRow], targets: Collection[str] = ()) -> list[MicroBatch]:
@@ -126,11 +111,11 @@ class RowAssembler:
         split = shared_passes if self.config.share_prefixes else forward_passes
         return split(rows, self.config.micro_batches)
 
-    def _masked(self, row: TrainingRow, own: LocalBatch) -> TrainingRow:
+    def _masked(self, row: TrainingRow, batch: RolloutBatch, own: Sequence[int]) -> TrainingRow:
         """A row maker's row: cut trajectories are left out here, too."""
         if row.trajectory < 0:
             return row
-        return replace(row, weights=self._unless_cut(row.weights, own.trajectories[row.trajectory]))
+        return replace(row, weights=self._unless_cut(row.weights, batch.trajectories[own[row.trajectory]]))
 
     def _unless_cut(self, weights: Mapping[str, float], trajectory: Trajectory) -> dict[str, float]:
         """Weights in losses; where the trajectory is masked, 0 in all but a critic's, which teaches no words."""

@@ -141,7 +141,7 @@ def test_its_gradient_is_that_of_its_formula(method: str, toy_folder: Path, tmp_
     config = toy_config(toy_folder, method=method, run=str(tmp_path), **changes)
     learner = start_learner(config)
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(1), 1))
-    (step,) = learner.optimiser_steps(batch, advantages, learner.extra_rows(batch, advantages, 1)[0], 1)
+    (step,) = learner.rows.optimiser_steps(batch, advantages, learner.extra_rows(batch, advantages, 1)[0], 1)
     for micro in step:
         learner.backend.backward(learner.loss(micro, 1))
 
