@@ -17,12 +17,13 @@ def require_switch(name: str, value: object) -> bool:
     raise ConfigError(f"{name} is true or false, got {value!r}")
 
 
-def require_whole(name: str, value: Any, least: int | None = None) -> int:
-    """Returns a whole number, from ``least`` up if that is given; ConfigError for any other value."""
+def require_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """Returns a whole number, of Python's or NumPy's, within the bounds that are given; ConfigError for any other."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = None
-    if number is None or (least is not None and number < least):
-        raise ConfigError(f"{name} is a whole number{'' if least is None else f' from {least} up'}, got {value!r}")
+    if number is None or (least is not None and number < least) or (most is not None and number > most):
+        bounds = "" if least is None else f" from {least} up" if most is None else f" from {least} to {most:,}"
+        raise ConfigError(f"{name} is a whole number{bounds}, got {value!r}")
     return number

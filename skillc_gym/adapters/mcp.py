@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest, tasks_of
-from skillc_gym.errors import ConfigError, SkillCError, needs_extra, require_name
+from skillc_gym.errors import SkillCError, needs_extra, require_name
+from skillc_gym.values import require_whole
 from skillc_gym.version import __version__
 
 with needs_extra("mcp", "mcp"):
@@ -42,9 +43,7 @@ class EpisodeTools:
     def __init__(
         self, make: Callable[[], ChatEnv], episodes: int = 64, requests: Iterable[EpisodeRequest] = ()
     ) -> None:
-        if episodes < 1:
-            raise ConfigError(f"episodes is at least 1, got {episodes}")
-        self._make, self._most = make, episodes
+        self._make, self._most = make, require_whole("episodes", episodes, 1)
         self._task_ids = tasks_of(make)
         self._episodes: dict[tuple[str, str], _Kept] = {}
         self._requests = deque(requests)

@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError, require_name
+from skillc_gym.values import require_whole
 
 _VERSION = 1
 
@@ -45,10 +46,7 @@ class DifficultyOptions:
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 <= value < 1 or (value == 0 and name != "floor"):
                 raise ConfigError(f"DifficultyCurriculum takes {name} between 0 and 1; got {value!r}.")
-        if not isinstance(self.min_episodes, int) or self.min_episodes < 1:
-            raise ConfigError(
-                f"DifficultyCurriculum takes a whole number of min_episodes from 1 on; got {self.min_episodes!r}."
-            )
+        require_whole("DifficultyCurriculum's min_episodes", self.min_episodes, 1)
 
 
 @dataclass

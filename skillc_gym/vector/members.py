@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.base import TextTaskEnv
 from skillc_gym.errors import ConfigError, require_name
+from skillc_gym.values import require_whole
 
 AnyEnv = gymnasium.Env[Any, Any]
 
@@ -89,10 +90,7 @@ class ResetOptions:
             return None
         for group in np.flatnonzero(wanted):
             count = counts[group]
-            if not isinstance(count, _WHOLE) or isinstance(count, bool) or not 0 <= count <= self.group_size:
-                raise ConfigError(
-                    f"n_plus of group {group} is an integer from 0 to group_size={self.group_size}, got {count!r}"
-                )
+            require_whole(f"n_plus of group {group}", count, 0, self.group_size)
             if count and not self.switchable:
                 raise ConfigError(
                     f"n_plus of group {group} is {count}, but the environment has no skills to switch; "

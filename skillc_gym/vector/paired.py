@@ -17,6 +17,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, MemberError
+from skillc_gym.values import require_whole
 from skillc_gym.vector.columns import InfoColumns, info_columns
 from skillc_gym.vector.members import (
     AnyEnv,
@@ -93,9 +94,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         autoreset: bool = False,
         **env_kwargs: Any,
     ) -> None:
-        for name, size in (("num_groups", num_groups), ("group_size", group_size)):
-            if not isinstance(size, int) or size < 1:
-                raise ConfigError(f"{name} must be an integer of at least 1, got {size!r}")
+        self.num_groups = num_groups = require_whole("num_groups", num_groups, 1)
+        self.group_size = group_size = require_whole("group_size", group_size, 1)
         if library is None and skill_grade != "full":
             raise ConfigError(
                 f"{skill_grade=} says how much of a skill is shown, and there is no library; pass library=..., or give "
@@ -105,7 +105,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             injection = partial(SkillInjection, library=library, enabled=False, where=where, grade=skill_grade)
             wrappers = (injection, *wrappers)
         make = member_maker(env_or_id, env_kwargs)
-        self.num_groups, self.group_size = num_groups, group_size
         self.num_envs = num_groups * group_size
         self.envs: list[AnyEnv] = [reduce(lambda env, wrap: wrap(env), wrappers, make()) for _ in range(self.num_envs)]
         self._autoreset = bool(autoreset)

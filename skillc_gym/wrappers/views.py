@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
+from skillc_gym.values import require_whole
 
 
 class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
@@ -64,22 +64,13 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
 
     def step(self, action: int) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Carries out the command of that number."""
-        command = self.commands[self._number(action)]
+        command = self.commands[require_whole("An action", action, 0, len(self.commands) - 1)]
         observation, reward, terminated, truncated, info = self.env.step(command)
         return observation, reward, terminated, truncated, self._masked(info, command, terminated or truncated)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which commands are admissible now: bool of shape (n,)."""
         return self._mask.astype(bool)
-
-    def _number(self, action: Any) -> int:
-        try:
-            number = operator.index(action)  # of Python, NumPy or torch; floats and texts have none
-        except TypeError:
-            number = -1
-        if not 0 <= number < len(self.commands):
-            raise ConfigError(f"Actions are 0..{len(self.commands) - 1}, got {action!r}")
-        return number
 
     def _masked(self, info: dict[str, Any], executed: str, ended: bool) -> dict[str, Any]:
         self._mask = np.zeros(len(self.commands), np.int8)
@@ -128,10 +119,9 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], length: int = 4) -> None:
+        length = require_whole("length", length, 1)
         RecordConstructorArgs.__init__(self, length=length)
         gymnasium.Wrapper.__init__(self, env)
-        if length < 1:
-            raise ConfigError(f"TextHistory(length=...) shows at least 1 past exchange, got {length}")
         space = text_space(env, "observation_space", "TextHistory")
         room = (length + 2) * (space.max_length + 1) + length * _ROOM_FOR_ACTION
         self.observation_space = Unicode(room, min_length=space.min_length)
@@ -167,10 +157,9 @@ class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
     """Counts finished episodes by task type and condition, the latest ``window`` of each kind; changes nothing else."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], window: int = 100) -> None:
+        window = require_whole("window", window, 1)
         RecordConstructorArgs.__init__(self, window=window)
         gymnasium.Wrapper.__init__(self, env)
-        if window < 1:
-            raise ConfigError(f"TypeStatistics(window=...) counts at least 1 episode, got {window}")
         self._episodes: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(partial(deque, maxlen=window))
         self._steps = 0
 

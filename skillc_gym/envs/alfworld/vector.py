@@ -11,7 +11,7 @@ from gymnasium.wrappers import TimeLimit
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.spec import ALFWORLD
-from skillc_gym.errors import ConfigError
+from skillc_gym.values import require_whole
 from skillc_gym.vector.columns import InfoColumns, info_columns
 
 
@@ -41,8 +41,7 @@ class ALFWorldVectorEnv(SyncVectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **env_kwargs: Any,
     ) -> None:
-        if num_envs < 1:
-            raise ConfigError(f"num_envs is at least 1, got {num_envs}")
+        num_envs = require_whole("num_envs", num_envs, 1)
         first = ALFWorldEnv(**env_kwargs)
         games: list[Any] = [first, *(first.copy() for _ in range(num_envs - 1))]
         if max_episode_steps is not None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from skillc_gym.errors import ConfigError, require_name
+from skillc_gym.values import require_whole
 
 DEAD_ENDS: Mapping[str, int] = {"easy": 0, "medium": 1, "hard": 2}
 """Task types, and how many dead ends a room of the chain has at most."""
@@ -109,8 +110,7 @@ class Family:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if type(value) is not int or value < 0:
-                raise ConfigError(f"generator: {name} is a whole number that is not negative, got {value!r}")
+            object.__setattr__(self, name, require_whole(f"generator: {name}", value, 0))
         if not 1 <= self.shortest <= self.longest <= MOST_MOVES or not 1 <= self.tasks_per_type <= 10_000:
             raise ConfigError(
                 f"generator: expected 1 <= shortest <= longest <= {MOST_MOVES} and 1 <= tasks_per_type <= 10000, "

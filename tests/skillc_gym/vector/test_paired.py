@@ -112,7 +112,7 @@ def test_a_mask_resets_whole_groups_only(groups):
         ({"reset_mask": [1, 0]}, "one bool per member"),
         ({"n_plus": [1]}, "expected 2, got 1"),
         ({"n_plus": 2}, "one entry per group"),
-        ({"n_plus": [4, 0]}, "n_plus of group 0 is an integer from 0 to group_size=3, got 4"),
+        ({"n_plus": [4, 0]}, "n_plus of group 0 is a whole number from 0 to 3, got 4"),
         ({"n_plus": [0.5, 0]}, "n_plus of group 0"),
         ({"n_plus": [None, 0]}, "n_plus of group 0"),
         ({"task_ids": ["toy/opn/1", TASKS[1]]}, "Did you mean 'toy/open/1'"),
@@ -199,7 +199,7 @@ def test_environments_by_id_and_by_example(toy_id, toy_library):
     with pytest.raises(ConfigError, match="pass a function"):
         PairedVectorEnv(ToyEnv(), 1, 2)
     for sizes in ((0, 2), (2, 0), (1.5, 2)):
-        with pytest.raises(ConfigError, match="at least 1"):
+        with pytest.raises(ConfigError, match="is a whole number from 1 up"):
             PairedVectorEnv(ToyEnv, *sizes)
 
 

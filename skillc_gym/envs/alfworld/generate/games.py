@@ -16,9 +16,10 @@ import numpy as np
 from skillc_gym.envs.alfworld.data.game_set import GameSet, official_manifests
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
 from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, check_number, check_share, read_knobs
+from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs, check_share, read_knobs
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, require_name, unknown_name
+from skillc_gym.values import require_whole
 
 _SHARES = {
     "train": range(70),
@@ -46,9 +47,8 @@ class GameSpec:
     def __post_init__(self) -> None:
         require_name("size of a house", self.size, SIZES)
         require_name("split", self.split, SPLITS)
-        check_number("seed", self.seed, 0)
-        check_number("index", self.index, 0)
-        check_number("scenes", self.scenes, 1)
+        for name, least in {"seed": 0, "index": 0, "scenes": 1}.items():
+            require_whole(f"The generator's {name}", getattr(self, name), least)
         if self.difficulty is not None:
             check_share("difficulty", self.difficulty)
 
@@ -121,7 +121,7 @@ class GeneratedGames(GameSet):
         difficulty: float | Sequence[float] | None = None,
         **knobs: Any,
     ) -> None:
-        check_number("games_per_type", games_per_type, 1)
+        games_per_type = require_whole("The generator's games_per_type", games_per_type, 1)
         names = [SHORT_NAMES[name] for name in resolve_task_types(task_types)]
         levels = _levels(difficulty)
         turned = read_knobs(**knobs)

@@ -8,6 +8,7 @@ from typing import Any
 
 from skillc_gym.envs.alfworld.generate.catalogue import ROOMS
 from skillc_gym.errors import ConfigError, require_name
+from skillc_gym.values import require_whole
 
 Bounds = tuple[int, int]
 SIZES: dict[str, dict[str, Bounds]] = {
@@ -72,15 +73,6 @@ def read_knobs(**options: Any) -> Knobs:
     return Knobs(**{name: _READERS[name](value) for name, value in options.items() if value is not None})
 
 
-def check_number(option: str, value: object, least: int, most: int | None = None) -> int:
-    """Returns a whole number from one bound on, up to another if there is one; ConfigError for any other value."""
-    too_large = most is not None and isinstance(value, int) and value > most
-    if isinstance(value, bool) or not isinstance(value, int) or value < least or too_large:
-        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ConfigError(f"The generator's {option} is a whole number {bounds}; got {value!r}.")
-    return value
-
-
 def check_share(option: str, value: object) -> float:
     """Returns a number between 0 and 1; ConfigError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
@@ -88,13 +80,17 @@ def check_share(option: str, value: object) -> float:
     return float(value)
 
 
+def _count(option: str, value: object, least: int) -> int:
+    return require_whole(f"The generator's {option}", value, least, _MOST[option])
+
+
 def _bounds(option: str, value: object, least: int) -> Bounds:
     if isinstance(value, list | tuple) and len(value) == 2:
-        low, high = (check_number(option, bound, least, _MOST[option]) for bound in value)
+        low, high = (_count(option, bound, least) for bound in value)
         if low <= high:
             return low, high
         raise ConfigError(f"The generator's {option} are [lowest, highest]; got {value!r}.")
-    number = check_number(option, value, least, _MOST[option])
+    number = _count(option, value, least)
     return number, number
 
 
@@ -110,6 +106,6 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "objects": lambda value: _bounds("objects", value, 1),
     "closed": lambda value: check_share("closed", value),
     "hidden": lambda value: check_share("hidden", value),
-    "spares": lambda value: check_number("spares", value, 0, _MOST["spares"]),
+    "spares": lambda value: _count("spares", value, 0),
     "rooms": _rooms,
 }

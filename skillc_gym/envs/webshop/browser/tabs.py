@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from skillc_gym.envs.webshop.browser.chromium import Browser, BrowserLostError, PageMovedError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
-from skillc_gym.errors import ConfigError, EngineError, needs_extra
+from skillc_gym.errors import EngineError, needs_extra
 from skillc_gym.pages import resource
+from skillc_gym.values import require_whole
 
 _MOST_PAGES = 100
 """Pages after which a tab lets go of what it keeps of earlier ones: the browser itself waits until memory is short."""
@@ -40,11 +41,9 @@ class BrowserPool:
     """
 
     def __init__(self, size: int, settings: BrowserSettings) -> None:
-        if not isinstance(size, int) or size < 1:
-            raise ConfigError(f"browsers= is a number of at least 1, got {size!r}.")
         self.settings = settings
-        self.size = size
-        self._browsers: list[Browser | None] = [None] * size
+        self.size = require_whole("browsers=", size, 1)
+        self._browsers: list[Browser | None] = [None] * self.size
         self._users: Counter[int] = Counter()
         self._lock = threading.Lock()
 

@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
-from skillc_gym.errors import ConfigError
 from skillc_gym.pages import resource
+from skillc_gym.values import require_whole
 
 VERSION = 1
 """Changes when the same seed makes other rows."""
@@ -71,11 +71,8 @@ class GeneratedSource:
     """A generated catalogue of up to 50 million products; ConfigError for other sizes, or a negative seed."""
 
     def __init__(self, size: int = 1000, seed: int = 0) -> None:
-        if not (hasattr(size, "__index__") and 1 <= size <= 50_000_000):
-            raise ConfigError(f"size must be a whole number of products from 1 to 50,000,000, got {size!r}")
-        if not (hasattr(seed, "__index__") and seed >= 0):
-            raise ConfigError(f"seed must be a whole number from 0 on, got {seed!r}")
-        self.size, self.seed = int(size), int(seed)
+        self.size = require_whole("The generator's size", size, 1, 50_000_000)
+        self.seed = require_whole("The generator's seed", seed, 0)
 
     def identity(self) -> dict[str, Any]:
         """Names the content: equal identities give equal catalogues."""

@@ -101,7 +101,7 @@ def test_some_games_can_be_reset_alone():
 
 
 def test_a_vector_has_games():
-    with pytest.raises(ConfigError, match="at least 1"):
+    with pytest.raises(ConfigError, match="num_envs is a whole number from 1 up"):
         ALFWorldVectorEnv(0, **GAMES)
 
 

@@ -124,11 +124,11 @@ def test_real_houses_hold_together():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100; got 3"),
+        ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100, got 3"),
         ({"receptacles": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
         ({"objects": "many"}, ConfigError, "got 'many'"),
         ({"hidden": True}, ConfigError, "got True"),
-        ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20; got -1"),
+        ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20, got -1"),
         ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
         ({"rooms": []}, ConfigError, "got none"),
         ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
@@ -142,10 +142,10 @@ def test_real_houses_hold_together():
         ({"mix": [1, 2]}, ConfigError, "weights such as"),
         ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
         ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
-        ({"seed": -1}, ConfigError, "seed is a whole number of at least 0; got -1"),
+        ({"seed": -1}, ConfigError, "seed is a whole number from 0 up, got -1"),
         ({"seed": True}, ConfigError, "got True"),
         ({"seed": {1}}, ConfigError, "numbers and names"),
-        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number of at least 1; got 0"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number from 1 up, got 0"),
     ],
 )
 def test_bad_options_are_named(options, error, message):
