@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling
+from trainers.base import Sampling, check_values
 from trainers.engines.batching import draw
 from trainers.engines.in_process import engine_for_checkpoint, engine_for_trainer
 from trainers.engines.random import uniforms
@@ -33,13 +33,12 @@ class ChoosingOptions:
 
     reply: str = "<action> {command} </action>"
     """What the agent says to give a command; ``{command}`` stands for it."""
-    never: Sequence[str] = ()
+    never: tuple[str, ...] = ()
     """Commands that it never gives, unless no other is possible."""
 
     def __post_init__(self) -> None:
+        check_values(self, prefix="engine.")
         check_reply(self.reply)
-        if isinstance(self.never, str) or not all(isinstance(each, str) for each in self.never):
-            raise ConfigError(f"engine.never is a list of commands such as '[\"help\"]', got {self.never!r}.")
 
 
 @dataclass

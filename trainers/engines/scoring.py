@@ -39,9 +39,9 @@ class ScoringOptions:
         check_reply(self.reply)
 
 
-def check_reply(reply: object) -> None:
+def check_reply(reply: str) -> None:
     """Refuses (ConfigError) a form of replies in which no command stands."""
-    if not isinstance(reply, str) or "{command}" not in reply:
+    if "{command}" not in reply:
         raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
 
 
