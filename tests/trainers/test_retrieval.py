@@ -1,7 +1,5 @@
 """Similarities of a query with texts."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Writers: what rules make of episodes, and a language model whose replies are read strictly."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from dataclasses import replace
