@@ -63,14 +63,6 @@ class Demonstration:
     """Which of the assistant's turns are slips, counted from 0."""
 
 
-@dataclass(frozen=True)
-class _Plan:
-    task_id: str
-    condition: int
-    errs: bool
-    seed: int
-
-
 def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium.Env[str, str]:
     spec, start = warm_started(config.env)
     if config.slips and not start.slips:
@@ -83,10 +75,12 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
     return ChatPrompt(formatted, chat_format)
 
 
-def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig) -> Demonstration:
-    _, info = env.reset(seed=plan.seed, options={"task_id": plan.task_id, "skill": bool(plan.condition)})
-    expert = warm_started(config.env)[1].demonstrator(info, plan.errs)
-    rng = np.random.default_rng(plan.seed)
+def _play(
+    env: gymnasium.Env[str, str], config: DemonstrationConfig, task_id: str, condition: int, *, errs: bool, seed: int
+) -> Demonstration:
+    _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": bool(condition)})
+    expert = warm_started(config.env)[1].demonstrator(info, errs)
+    rng = np.random.default_rng(seed)
     messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
     for turn in range(config.max_steps):
         if not meant:
@@ -106,7 +100,7 @@ def _play(env: gymnasium.Env[str, str], plan: _Plan, config: DemonstrationConfig
         if terminated or truncated or idle == IDLE_STEPS:
             break
         messages.extend(info["new_messages"])
-    return Demonstration(plan.task_id, info["task_type"], plan.condition, bool(info["won"]), messages, frozenset(slips))
+    return Demonstration(task_id, info["task_type"], condition, bool(info["won"]), messages, frozenset(slips))
 
 
 def _reply_text(thought: str, command: str) -> str:
@@ -157,19 +151,13 @@ def demonstrations(
     slips where there are none, and for what is no probability.
     """
     with closing(_make_env(config, chat_format)) as env:
-        for plan in _plans(env.unwrapped, config, count, seed):
-            yield _play(env, plan, config)
-
-
-def _plans(core: Any, config: DemonstrationConfig, count: int, seed: int) -> Iterator[_Plan]:
-    by_type: dict[str, list[str]] = {}
-    for task_id in core.task_ids:
-        by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
-    rng = np.random.default_rng(seed)
-    error_rates_without_skill = _error_rates(config, by_type)
-    types = sorted(by_type)
-    for index in range(count):
-        task_type, condition = types[index // 2 % len(types)], index % 2
-        task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
-        rate = config.error_rate_with_skill if condition else error_rates_without_skill[task_type]
-        yield _Plan(task_id, condition, errs=bool(rng.random() < rate), seed=int(rng.integers(2**31)))
+        core: Any = env.unwrapped
+        by_type: dict[str, list[str]] = {}
+        for task_id in core.task_ids:
+            by_type.setdefault(core.task_type_of(task_id), []).append(task_id)
+        rates, types, rng = _error_rates(config, by_type), sorted(by_type), np.random.default_rng(seed)
+        for index in range(count):
+            task_type, condition = types[index // 2 % len(types)], index % 2
+            task_id = by_type[task_type][int(rng.integers(len(by_type[task_type])))]
+            errs = bool(rng.random() < (config.error_rate_with_skill if condition else rates[task_type]))
+            yield _play(env, config, task_id, condition, errs=errs, seed=int(rng.integers(2**31)))
