@@ -222,8 +222,6 @@ def paired_evaluation(
         )
     played = rollouts.collect(tasks, [attempts] * len(tasks), size, seed=seed, sampling=sampling)
     episodes = tuple(result.episode for result in played)
-    if len(episodes) != size * len(tasks):
-        raise ConfigError(f"Expected {size * len(tasks)} episodes, {size} per task; got {len(episodes)}")
     best = best_scores or {}
     outcomes = tuple(
         _outcome(task, played[start + attempt], played[start + attempts + attempt], attempt, best.get(task))
