@@ -44,7 +44,7 @@ class Registry:
     kind: str
     """What they are, for errors."""
     package: str
-    """Holds the built-in ones, one module each."""
+    """Holds the built-in ones, in its modules."""
     attribute: str
     """What a module calls its object."""
     group: str
