@@ -65,16 +65,17 @@ def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     pages = [google.parse(inspect.cleandoc(kind.__doc__ or "")) for kind in reversed(type(part).__mro__)]
     said = {param.arg_name: param.description or "" for page in pages for param in page.params}
     own = {**field_docs(part.__class__), **said}
+    for name in (spec.name for spec in fields(part) if spec.name in own):
+        meaning = " ".join(own[name].split())
+        yield name, meaning
+        yield f"{prefix}.{name}", meaning
+    # Behind them: an option of a part may be called as another part is, and is the one that is meant.
     for spec in fields(part):
         value = getattr(part, spec.name)
         parts = value if isinstance(value, tuple) else (value,)
         for inner in parts:
             if is_dataclass(inner):
                 yield from _docs(inner, getattr(inner, "name", spec.name) if isinstance(value, tuple) else spec.name)
-        if spec.name in own:
-            meaning = " ".join(own[spec.name].split())
-            yield spec.name, meaning
-            yield f"{prefix}.{spec.name}", meaning
 
 
 def _shown(value: Any) -> str:

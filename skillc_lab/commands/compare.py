@@ -63,7 +63,7 @@ class CompareOptions:
 
     settings: Settings
     methods: tuple[str, ...] = ("grpo", RECOMMENDED)
-    """Methods, the baseline first; options behind a colon: skillc:omega=0.2,lam=0."""
+    """Methods, the baseline first; options behind a colon: skillc:omega=0.2,rho=0.5."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds."""
     out: Path = Path("comparison")

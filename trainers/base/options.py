@@ -166,7 +166,7 @@ def override(parts: T, changes: Mapping[str, Any]) -> T:
     known = option_names(parts)
     for name in changes:
         if name not in known:
-            several = [option for option in known if option.endswith(f".{name}")]
+            several = dict.fromkeys(option for option in known if option.endswith(f".{name}"))
             if several:
                 raise ConfigError(f"Several parts have an option {name}; say which: {', '.join(several)}")
             raise unknown_name("option", name, known)

@@ -95,8 +95,8 @@ class PromptSettings:
     """Prompts."""
 
     chat: str = "default"
-    """Wording of the prompt by name: default, compact (the tiny policy's), or verl-agent:FOLDER (the templates of that
-    checkout of verl-agent, in window form)."""
+    """Wording of the prompt by name: default (the environment's own), compact (the tiny policy's), shop, or
+    verl-agent:FOLDER (the templates of that checkout of verl-agent, in window form)."""
     form: str = "conversation"
     """"conversation": one growing chat; "window:h": each turn rendered afresh with the last h steps."""
     chat_options: Mapping[str, Any] = field(default_factory=dict)
@@ -303,7 +303,7 @@ class ValidationSettings:
     panel_per_type: Count = 24
     """Held-back tasks per type for the fixed validation panel; each is played with and without the skill."""
     panel_seed: Natural = 0
-    """Seed of the choice of panels, of validations and of evaluations, so that runs of all seeds share them."""
+    """Seed of the choice of the panels of validations and evaluations, so that runs of all seeds share them."""
     eval_temperature: Positive = 0.4
     """Sampling temperature of validations."""
     eval_greedy: bool = False

@@ -1,4 +1,4 @@
-"""Generates in this process with transformers: which of the engines a run gets, over which model."""
+"""Generates in this process with transformers: the default."""
 
 from __future__ import annotations
 

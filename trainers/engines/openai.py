@@ -68,8 +68,9 @@ class OpenAIEngine:
             except TransientError as error:
                 self._reached |= error.reached
                 if attempt == (self.options.retries if self._reached else min(2, self.options.retries)):
+                    tries = f"{attempt + 1} tries" if attempt else "one try"
                     raise ServerError(
-                        f"{self.options.base_url} gave no answer in {attempt + 1} tries; the last one: {error}. Is the "
+                        f"{self.options.base_url} gave no answer in {tries}; the last one: {error}. Is the "
                         "server up, and is engine.base_url its address? What was played is kept: run the same command "
                         "again"
                     ) from error

@@ -153,6 +153,11 @@ def test_the_options_of_a_preset_follow_the_help(preset, says):
         assert meaning.startswith("      "), name
 
 
+def test_an_option_that_is_called_as_a_part_is_has_its_own_meaning(says):
+    meaning = says("train --method contrastive_relabelling --help").split("method.memory=0.9\n")[1]
+    assert "past rollouts" in meaning.partition("\n")[0]
+
+
 def test_the_overview_names_every_command_and_unknown_names_the_nearest(says):
     overview, tools = says("help"), says("tools")
     assert says("") == overview

@@ -17,7 +17,10 @@ SIZES: dict[str, dict[str, Bounds]] = {
     "large": {"receptacles": (20, 28), "objects": (24, 36)},
     "real": {},  # each kind of receptacle and object as the real scenes have it
 }
-"""Bounds, both included, of the numbers of receptacles and of objects to carry, the wanted ones among them."""
+"""Bounds, both included, of the numbers of receptacles and of objects to carry, the wanted ones among them.
+
+A room that has not so many kinds of receptacles keeps those it has.
+"""
 
 _FEWEST_RECEPTACLES = 4
 # Beyond these an answer becomes longer than the native engine takes.
