@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv, EpisodeRequest, tasks_of
 from skillc_gym.errors import SkillCError, needs_extra, require_name
@@ -17,6 +18,16 @@ with needs_extra("mcp", "mcp"):
     from mcp.server import MCPServer
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import CallToolResult, TextContent
+
+RECORD = "skillc-gym/record"
+"""Where an episode's :meth:`~skillc_gym.adapters.ChatEnv.record` is in the ``_meta`` of every answer.
+
+By MCP's guidance hosts keep ``_meta`` from the model: an agent that knew its condition could act on it.
+"""
+
+Answer = Annotated[CallToolResult, dict[str, Any]]
+"""What a tool returns: content of these keys and values, and ``_meta``."""
 
 
 class _Kept(NamedTuple):
@@ -62,7 +73,7 @@ class EpisodeTools:
         seed: int | None = None,
         skill: bool = False,
         group_id: int = 0,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Starts an episode and tells its task.
 
         Args:
@@ -72,9 +83,12 @@ class EpisodeTools:
             skill: Whether the skill is shown.
             group_id: Number of the group that the episode belongs to.
         """
-        return self._start(ctx, lambda env: env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id))
+        try:
+            return self._start(ctx, lambda env: env.reset(task_id, seed=seed, condition=int(skill), group_id=group_id))
+        except SkillCError as error:
+            raise ToolError(str(error)) from error  # the server hides the words of any other exception
 
-    def start_next(self, ctx: Context[Any, Any]) -> dict[str, Any]:
+    def start_next(self, ctx: Context[Any, Any]) -> Answer:
         """Starts the next episode and tells its task."""
         try:
             # Calls come in threads, and to begin takes a while: a request is taken before anybody else can see it.
@@ -83,16 +97,14 @@ class EpisodeTools:
             raise ToolError("Every episode has been started: there is none left to start.") from None
         try:
             return self._start(ctx, lambda env: env.begin(request))
-        except BaseException:
+        except BaseException:  # its words, which may name the task or the condition, are for the server's log alone
             self._requests.appendleft(request)
             raise
 
-    def _start(self, ctx: Context[Any, Any], begin: Callable[[ChatEnv], list[dict[str, str]]]) -> dict[str, Any]:
+    def _start(self, ctx: Context[Any, Any], begin: Callable[[ChatEnv], list[dict[str, str]]]) -> Answer:
         env = self._make()
         try:
             chat = begin(env)
-        except SkillCError as error:
-            raise ToolError(str(error)) from error  # the server hides the words of any other exception
         finally:
             if env.done:  # it could not begin
                 env.close()
@@ -106,9 +118,9 @@ class EpisodeTools:
             self._episodes[_session(ctx), episode] = _Kept(env, threading.Lock())
         if forgotten is not None:
             forgotten.close()
-        return {"episode": episode, "text": "\n\n".join(message["content"] for message in chat), "record": env.record()}
+        return _answer(env, episode=episode, text="\n\n".join(message["content"] for message in chat))
 
-    def act(self, ctx: Context[Any, Any], episode: str, command: str) -> dict[str, Any]:
+    def act(self, ctx: Context[Any, Any], episode: str, command: str) -> Answer:
         """Carries out one command in an episode and tells what happens.
 
         Args:
@@ -123,11 +135,18 @@ class EpisodeTools:
         with kept.lock:
             env = kept.env
             if env.done:
-                return {"text": EPISODE_OVER, "reward": 0.0, "record": env.record()}
+                return _answer(env, text=EPISODE_OVER)
             step = env.step(command)
             if step.done:
                 env.close()
-            return {"text": step.messages[-1]["content"], "reward": step.reward, "record": env.record()}
+            return _answer(env, text=step.messages[-1]["content"])
+
+
+def _answer(env: ChatEnv, **told: str) -> CallToolResult:
+    """What the agent is told, and whether its episode is over; beside that, for the harness, the record."""
+    shown = {**told, "done": env.done}
+    text = TextContent(type="text", text=json.dumps(shown, ensure_ascii=False))
+    return CallToolResult(content=[text], structured_content=shown, meta={RECORD: env.record()})
 
 
 def _session(ctx: Context[Any, Any]) -> str:
@@ -140,6 +159,10 @@ def create_server(
 ) -> MCPServer:
     """Makes the server; ``server.run()`` serves standard input and output, ``server.run("streamable-http")`` a port.
 
+    The agent reads ``text`` and ``done``, and of ``start`` the ``episode`` to act in; who plays and measures reads the
+    record in the result's ``_meta``, under :data:`RECORD`. To measure, give every episode a conversation of its own: an
+    agent that has read the skill knows it in the next one too.
+
     Args:
         make: Makes an environment with bare commands (``ChatEnv(..., tags=False)``), once per episode under way.
         requests: The episodes to play, such as :func:`~skillc_gym.adapters.paired_requests` gives: ``start`` begins the
@@ -151,7 +174,7 @@ def create_server(
     server = MCPServer(
         "skillc-gym",
         version=__version__,
-        instructions="Start an episode, then act until its record says that it ended.",
+        instructions="Start an episode, then act until an answer says that it is done.",
     )
     if requests is None:
         server.add_tool(tools.list_tasks)

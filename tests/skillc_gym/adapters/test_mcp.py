@@ -1,10 +1,11 @@
 """MCP: a client of the protocol plays a pair in process."""
 
 import asyncio
+import json
 from functools import partial
 
 import pytest
-from scripted import ENV_KWARGS, check_record, expert_command, pairs, run_blocks
+from scripted import ENV_KWARGS, ROOT, check_record, expert_command, pairs, run_blocks
 
 pytest.importorskip("mcp.server.mcpserver", reason="needs mcp 2, see the mcp extra: make test-adapters")
 
@@ -13,9 +14,10 @@ from starlette.testclient import TestClient
 
 import skillc_gym
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
-from skillc_gym.adapters.mcp import create_server
-from skillc_gym.errors import UnknownNameError
+from skillc_gym.adapters.mcp import RECORD, create_server
+from skillc_gym.errors import ConfigError, UnknownNameError
 
+PAGE = ROOT / "docs" / "adapters" / "mcp.md"
 MAKE = partial(ChatEnv, "alfworld", tags=False, **ENV_KWARGS)
 
 
@@ -23,6 +25,15 @@ async def call(client, tool, **arguments):
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
+
+
+async def told_and_recorded(client, tool, **arguments):
+    """What the agent is told, which is the same in both forms of content, and what the harness gets."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    (content,) = result.content
+    assert json.loads(content.text) == result.structured_content
+    return result.structured_content, result.meta[RECORD]
 
 
 def with_client(play, make=MAKE, **options):
@@ -41,12 +52,13 @@ def test_pairs_and_provenance_survive_the_round_trip():
         for skill in (True, False):
             answer = await call(client, "start", task_id=task_id, seed=9, skill=skill, group_id=4)
             episode, chat = answer["episode"], [{"role": "user", "content": answer["text"]}]
-            for _ in range(25):
-                answer = await call(client, "act", episode=episode, command=expert_command(chat))
-                if "over" not in answer["text"]:
-                    chat.append({"role": "user", "content": answer["text"]})
-            check_record(answer["record"], EpisodeRequest(task_id, 9, int(skill), 4))
-            assert answer["text"] == "The episode is over."
+            while not answer["done"]:
+                command = {"episode": episode, "command": expert_command(chat)}
+                answer, record = await told_and_recorded(client, "act", **command)
+                chat.append({"role": "user", "content": answer["text"]})
+            check_record(record, EpisodeRequest(task_id, 9, int(skill), 4))
+            after = await told_and_recorded(client, "act", **command)
+            assert after == ({"text": "The episode is over.", "done": True}, record)
 
     with_client(pair)
 
@@ -99,17 +111,49 @@ def test_requests_leave_the_agent_no_choice():
     assert tools.keys() == {"start", "act"}
     assert not tools["start"].input_schema.get("properties")
     for answer, request in zip(answers, requests, strict=True):
-        assert answer.structured_content["record"].items() >= request.to_row().items()
+        assert answer.meta[RECORD].items() >= request.to_row().items()
     assert none_left.is_error
     assert "none left" in none_left.content[0].text
     assert server.version == skillc_gym.__version__
 
 
+def test_an_agent_is_told_neither_its_condition_nor_its_task_nor_how_it_went():
+    async def play(client):
+        told = [client.instructions, *((await client.list_tools()).tools)]
+        result = await client.call_tool("start", {})
+        episode, chat = result.structured_content["episode"], []
+        while not result.structured_content["done"]:
+            chat.append({"role": "user", "content": result.structured_content["text"]})
+            result = await client.call_tool("act", {"episode": episode, "command": expert_command(chat)})
+            told.append(result.model_dump_json(exclude={"meta"}))
+        return result.meta[RECORD], " ".join(map(str, told)).lower()
+
+    for request in pairs(seed=3):
+        record, told = with_client(play, requests=[request])
+        check_record(record, request)
+        hidden = [record["task_id"], record["skill"], record["skill_sha256"], "condition", "skill_", "won", "reward"]
+        hidden += ["record", "task_id", "group_id", "seed"]
+        assert [word for word in hidden if word and word.lower() in told] == []
+
+
+def test_why_a_request_cannot_start_is_for_the_log_alone(monkeypatch, caplog):
+    def begin(env, request):
+        raise ConfigError(f"condition={request.condition} of {request.task_id}")
+
+    monkeypatch.setattr(ChatEnv, "begin", begin)
+    (request, _) = pairs()
+    result = with_client(lambda client: client.call_tool("start", {}), requests=[request])
+    assert result.is_error
+    assert [content.text for content in result.content] == ["Error executing tool start"]
+    assert f"condition=1 of {request.task_id}" in caplog.text
+
+
 def test_every_request_is_started_once_however_many_ask():
     requests = pairs(4, seed=3)
-    answers = with_client(lambda client: asyncio.gather(*(call(client, "start") for _ in requests)), requests=requests)
-    told = {tuple((name, answer["record"][name]) for name in requests[0].to_row()) for answer in answers}
-    assert told == {tuple(request.to_row().items()) for request in requests}
+    start = partial(told_and_recorded, tool="start")
+    answers = with_client(lambda client: asyncio.gather(*(start(client) for _ in requests)), requests=requests)
+    records = {tuple((name, record[name]) for name in requests[0].to_row()) for _, record in answers}
+    assert records == {tuple(request.to_row().items()) for request in requests}
 
 
 def test_ids_cannot_be_guessed_and_are_not_told_to_others():
@@ -126,7 +170,17 @@ def test_ids_cannot_be_guessed_and_are_not_told_to_others():
 
 
 def test_the_page_runs():
-    assert run_blocks("mcp.md")["server"].name == "skillc-gym"
+    names, read = run_blocks("mcp.md"), []
+
+    def agent(text):
+        read.append(text)
+        return "look"
+
+    shown, hidden = [asyncio.run(names["play"](agent)) for _ in range(2)]
+    assert (shown["condition"], hidden["condition"]) == (1, 0)
+    assert shown["task_id"] == hidden["task_id"] == names["make"]().task_ids[0]
+    assert len(read) == shown["steps"] + hidden["steps"]
+    assert RECORD in PAGE.read_text(encoding="utf-8")
 
 
 def test_an_episode_belongs_to_its_session():
@@ -136,7 +190,9 @@ def test_an_episode_belongs_to_its_session():
         theirs = asked(http, theirs, "act", episode=episode, command="look")
         assert theirs["isError"]
         assert "no episode" in theirs["content"][0]["text"]
-        assert "text" in asked(http, mine, "act", episode=episode, command="look")["structuredContent"]
+        acted = asked(http, mine, "act", episode=episode, command="look")
+        assert acted["structuredContent"].keys() == {"text", "done"}
+        assert acted["_meta"][RECORD]["steps"] == 1
 
 
 def opened(http):
