@@ -21,6 +21,8 @@ with needs_extra("torchrl", "torchrl"):
 def masked_env(env: gymnasium.Env[Any, Any]) -> Any:
     """Wraps an environment with a ``DiscreteCommands`` and a ``SkillInjection`` in it for TorchRL.
 
+    A collector resets without options. For episodes with the skill in it, put a ``SkillCurriculum`` around the others.
+
     Returns:
         A ``TransformedEnv`` whose tensordicts have ``action_mask``, ``condition`` and ``won``; its ``rollout``
         without a policy draws admissible commands only.
