@@ -24,7 +24,7 @@ class GroupCredit:
 
     An episode is known by its :meth:`~skillc_gym.adapters.ChatEnv.record`. Every :meth:`advantages` is one update: it
     moves the method's contrast and visit counts. Losses, extra rows and skill memory of a recipe are the learner's
-    affair, and have no part in this.
+    affair, and have no part in this: a warning names those that a plain policy gradient has not.
 
     Args:
         env: Short name or id of the environment, which says what its task types are.
@@ -61,12 +61,11 @@ class GroupCredit:
             raise ConfigError(f"The environment {env!r} does not say what its task types are: give task_types=[...]")
         if returns not in _COLUMNS:
             raise unknown_name("kind of return", returns, _COLUMNS)
-        recipe = recipe_in(env, preset, options)
-        if recipe.rows:
-            rows = ", ".join(maker.name for maker in recipe.rows)
-            message = f"{preset} also trains on rows of its own ({rows}), which advantages alone leave out: add them to"
-            warnings.warn(f"{message} your learner, or it is another method.", stacklevel=2)
-        self.method = Method(_from_records(recipe), types, total_steps)
+        recipe = _from_records(recipe_in(env, preset, options))
+        if parts := _left_out(recipe):
+            message = f"Advantages alone leave out of {preset}: {'; '.join(parts)}. Have your learner do it, or it is"
+            warnings.warn(f"{message} another method.", stacklevel=2)
+        self.method = Method(recipe, types, total_steps)
         self.log: dict[str, Any] = {}
         self._returns, self._updates = returns, 0
 
@@ -127,6 +126,19 @@ def _from_records(recipe: Recipe) -> Recipe:
             "train it with skillc train, or take a method such as skillc, grpo, rloo or skill0"
         )
     return recipe
+
+
+def _left_out(recipe: Recipe) -> list[str]:
+    """What the method has beside a policy gradient of these advantages and a skill library that stays as it is."""
+    parts = [] if recipe.reads_advantages else ["that no loss of it reads them"]
+    for loss in recipe.losses:
+        if loss.taught_behind:
+            reads = "the" if loss.taught_behind == "with_skill" else "no"
+            parts.append(f"the loss {loss.name}, whose teacher reads {reads} skill")
+        elif not loss.reads_advantages or loss.acts_on == "rows":
+            parts.append(f"the loss {loss.name}")
+    parts += [f"the rows {maker.name}" for maker in recipe.rows]
+    return parts if recipe.memory.is_fixed else [*parts, f"the memory {recipe.memory.name}"]
 
 
 def _trials(batch: RolloutBatch, condition: bool) -> dict[str, Trials]:

@@ -1,6 +1,7 @@
 """A method's advantages over records of episodes that somebody else has played."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -78,6 +79,38 @@ def test_a_budgets_stages_end_between_validations(preset):
         credit = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
         credit.load_state_dict(state)
     assert shown == [8, 8, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("preset", "parts"),
+    [
+        ("opsd", "that no loss of it reads them; the loss distillation, whose teacher reads the skill"),
+        ("grpo_opsd", "the loss distillation, whose teacher reads the skill"),
+        ("sdar", "the loss distillation, whose teacher reads the skill"),
+        ("rlsd", "the loss policy, whose teacher reads the skill"),
+        ("opid", "the loss policy, whose teacher reads no skill; the rows hindsight_rows"),
+        ("raft", "that no loss of it reads them; the loss relabelling; the rows won_rows"),
+        ("guarded_imitation", "the loss relabelling; the rows won_rows"),
+        ("pi_distill", "the loss policy, whose teacher reads no skill; the loss student; the rows plain_rows"),
+        ("skillrl", "the memory skillrl"),
+        ("d2skill", "the memory d2skill"),
+        ("skill_grpo+distraction", "the memory distracted_library"),
+        ("grpo+entropy", "the loss entropy_bonus"),
+    ],
+)
+def test_what_advantages_alone_leave_out_is_named(preset, parts):
+    with pytest.warns(UserWarning, match="Advantages alone leave out") as said:
+        GroupCredit("alfworld", preset)
+    (warning,) = said
+    assert f" of {preset}: {parts}. Have your learner do it" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_methods_that_are_their_advantages_are_taken_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for preset in ("grpo", "skill_grpo", "half_skill_grpo", "rloo", "skillc", "no_pairing", "skill0"):
+            GroupCredit("alfworld", preset)
 
 
 @pytest.mark.parametrize(
