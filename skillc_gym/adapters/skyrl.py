@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from skillc_gym.adapters.chat_env import ChatEnv
+from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest
 from skillc_gym.errors import needs_extra
 
 with needs_extra("skyrl-gym", "skyrl"):
@@ -18,7 +19,7 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
 
     Args:
         env_config: Arguments that go before those of ``chat``.
-        extras: The row: the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row`; SkyRL's ``max_turns`` too.
+        extras: The row: the columns of :func:`dataset_rows`; SkyRL's ``max_turns`` too, with a warning where it is 1.
         chat: Arguments of :class:`~skillc_gym.adapters.ChatEnv`; ``env`` names the environment.
     """
 
@@ -32,6 +33,12 @@ class SkillTextEnv(BaseTextEnv):  # type: ignore[misc]
         self._chat = ChatEnv(**{**(chat or {}), **(env_config or {})})
         self._row = dict(extras or {})
         self.max_turns = int(self._row.get("max_turns", 1 << 30))
+        if self.max_turns == 1:
+            warnings.warn(
+                "generator.max_turns is 1, SkyRL's default: every episode ends after one command, as truncated. Set it "
+                "to the environment's max_episode_steps, such as 50",
+                stacklevel=2,
+            )
 
     def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
         """Starts the row's episode; returns its prompt (the row's own ``prompt`` is not read) and the record so far."""
@@ -67,3 +74,20 @@ def register_environment(name: str = "skillc", **config: Any) -> None:
     :class:`~skillc_gym.adapters.ChatEnv`.
     """
     register(id=name, entry_point=f"{__name__}:{SkillTextEnv.__name__}", kwargs={"chat": config})
+
+
+def dataset_rows(
+    requests: Iterable[EpisodeRequest], env_class: str = "skillc", prompt: str = "The environment has its own."
+) -> list[dict[str, Any]]:
+    """Rows of a training set, one per episode, with the columns that SkyRL's ``PromptDataset`` reads.
+
+    SkyRL draws ``generator.n_samples_per_prompt`` episodes per row and compares them among themselves, so a group stays
+    within one condition. ``prompt`` is what SkyRL measures against ``trainer.max_prompt_length``; no episode shows it.
+
+    Args:
+        requests: The episodes.
+        env_class: The name that :func:`register_environment` gave the environment.
+        prompt: A placeholder.
+    """
+    given = {"prompt": [{"role": "user", "content": prompt}], "env_class": env_class}
+    return [{**given, **request.to_row()} for request in requests]
