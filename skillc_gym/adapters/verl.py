@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
 from skillc_gym.adapters.chat_env import ChatEnv
-from skillc_gym.chat import assistant
-from skillc_gym.errors import needs_extra
+from skillc_gym.chat import Message, assistant
+from skillc_gym.errors import ConfigError, needs_extra
 
 with needs_extra("verl", "verl"):
-    from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput, register
+    from verl.experimental.agent_loop.agent_loop import (
+        AgentLoopBase,
+        AgentLoopMetrics,
+        AgentLoopOutput,
+        _agent_loop_registry,
+        register,
+    )
     from verl.experimental.agent_loop.tool_agent_loop import SPEC_DECODE_EXTRA_KEYS
 
 
-@register("skillc")
 class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
-    """Plays episodes with verl's token-exact building of conversations.
+    """Plays an episode with verl's token-exact building of conversations; verl makes a loop for each.
 
     A row needs the columns of :meth:`~skillc_gym.adapters.EpisodeRequest.to_row` (and verl's own: ``raw_prompt``, which
     is not read, and ``agent_name``). ``reward_score`` is the episode's return; the record is in
@@ -39,9 +45,28 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
         self._room = int(self.rollout_config.response_length)
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
-        """Plays a row's episode; one that outgrows ``response_length`` ends and counts as truncated."""
+        """Plays a row's episode; one that outgrows ``response_length`` ends and counts as truncated.
+
+        Raises:
+            ConfigError: The row lacks a column, or its prompt outgrows ``prompt_length``.
+        """
+        with closing(self._chat):
+            return await self._play(sampling_params, row)
+
+    async def _prompt(self, messages: list[Message]) -> list[int]:
+        """The prompt's tokens; verl's own method drops the first ones of a long prompt."""
+        build, limit = self.continuous_token_builder.build_initial_tokens, int(self.rollout_config.prompt_length)
+        tokens: list[int] = await self.loop.run_in_executor(None, build, messages)
+        if len(tokens) > limit:
+            raise ConfigError(
+                f"Expected a prompt of at most {limit} tokens (rollout.prompt_length), got {len(tokens)}: verl would "
+                f"drop the first ones, and with them the skill. Set data.max_prompt_length={len(tokens)} or more"
+            )
+        return tokens
+
+    async def _play(self, sampling_params: dict[str, Any], row: Mapping[str, Any]) -> AgentLoopOutput:
         messages = list(self._chat.begin(row))
-        tokens = await self.ct_build_initial_tokens(messages)
+        tokens = await self._prompt(messages)
         mask: list[int] = []
         logprobs: list[float] | None = None
         request_id, scores = uuid4().hex, []
@@ -86,6 +111,11 @@ class SkillAgentLoop(AgentLoopBase):  # type: ignore[misc]
             metrics=AgentLoopMetrics(),
             extra_fields={**told, "episode": record, "reward_extra_info": numbers},
         )
+
+
+# verl reads agent_loops.yaml, with the loop's arguments, before it imports this file: they stay.
+if "skillc" not in _agent_loop_registry:
+    register("skillc")(SkillAgentLoop)
 
 
 def _together(told: Mapping[str, Any], reply: Mapping[str, Any]) -> dict[str, Any]:

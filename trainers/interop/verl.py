@@ -74,10 +74,27 @@ class PairedAdvantages:
     """Goes before one of verl's trainers, and tells its estimator of the episodes.
 
     ``class Trainer(PairedAdvantages, PPOTrainerSync)`` with an ``estimator`` of its own, which bears the name that
-    ``algorithm.adv_estimator`` gives. A class for verl's trainers since 0.8, which keep rollouts in a TransferQueue.
+    ``algorithm.adv_estimator`` gives. A class for the trainers of verl 0.9.1, which keep rollouts in a TransferQueue.
+
+    Raises:
+        ConfigError: An update lacks rows of its batch. verl drops those whose episodes failed, which may be all that
+            saw the skill.
     """
 
     estimator: GroupAdvantage
+    config: Any
+    parameter_sync_step: int
+
+    def _balance_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        asked = self.config.data.train_batch_size // self.parameter_sync_step
+        played = len({key.rsplit("_", 2)[0] for key in batch.keys})  # row_sample_part
+        if played < asked:
+            raise ConfigError(
+                f"Expected episodes of {asked} rows in this update, got those of {played}: the others failed, and "
+                "pairs would lose members. Fix what the log tells under 'Error in _run_prompt'"
+            )
+        trainer: Any = super()
+        return trainer._balance_batch(batch, *args, **kwargs)
 
     def _compute_advantage(self, batch: Any, metrics: dict[str, Any]) -> Any:
         import transfer_queue
@@ -86,7 +103,7 @@ class PairedAdvantages:
         data = transfer_queue.kv_batch_get(
             keys=batch.keys, partition_id=batch.partition_id, select_fields=["extra_fields"]
         )
-        rows = zip(data["extra_fields"].tolist(), batch.tags, strict=True)
+        rows = zip(list(data["extra_fields"]), batch.tags, strict=True)
         # verl fills a batch up with copies of its first row.
         with self.estimator.over([None if tag.get("is_padding") else fields["episode"] for fields, tag in rows]):
             batch = trainer._compute_advantage(batch, metrics)

@@ -1,19 +1,32 @@
 """verl: the registered agent loop plays rows with a fake server manager, which writes replies as tokens."""
 
 import asyncio
+import importlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from byte_tokenizers import byte_tokenizer
-from scripted import ENV_KWARGS, check_record, expert_reply, pairs, run_blocks
+from scripted import ENV_KWARGS, ROOT, blocks_of, check_record, pairs
 
 pytest.importorskip("verl", reason="needs the verl extra, in an environment of its own: make test-adapters")
 
 import hydra
+import pandas
+import yaml
 from omegaconf import OmegaConf
+from transformers import Qwen2Config
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap, _agent_loop_registry
-from verl.workers.rollout.replica import TokenOutput
+from verl_faked import Servers
 
-import skillc_gym.adapters.verl  # noqa: F401 - registers the loop
+import skillc_gym.adapters.verl
+from skillc_gym.adapters import ChatEnv
+from skillc_gym.errors import ConfigError
 
 TEMPLATE = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
@@ -26,33 +39,15 @@ def tokenizer():
     return byte_tokenizer(TEMPLATE, ["<|im_start|>", "<|im_end|>"])
 
 
-class FakeServers:
-    """Decodes the prompt, asks the expert, and answers as verl's client does, by newer weights each time."""
-
-    def __init__(self, tokenizer):
-        self.tokenizer, self.step = tokenizer, 2
-
-    async def generate(self, *, request_id, prompt_ids, sampling_params, **_):
-        assert sampling_params == {"temperature": 0.5}
-        turns = self.tokenizer.decode(prompt_ids).split("<|im_start|>")[1:-1]
-        chat = [turn.split("<|im_end|>")[0].partition("\n") for turn in turns]
-        reply = expert_reply([{"role": role, "content": said} for role, _, said in chat])
-        tokens = [*self.tokenizer.encode(reply), self.tokenizer.eos_token_id]
-        self.step += 1
-        steps = dict.fromkeys(("global_steps", "min_global_steps", "max_global_steps"), self.step)
-        told = {**steps, "num_cached_tokens": None, "spec_num_draft_tokens": 5}
-        return TokenOutput(token_ids=tokens, log_probs=[-0.5] * len(tokens), stop_reason="completed", extra_fields=told)
-
-
-def play(tokenizer, row, response_length=20_000):
-    rollout = {"prompt_length": 20_000, "response_length": response_length}
+def play(tokenizer, row, response_length=20_000, prompt_length=20_000):
+    rollout = {"prompt_length": prompt_length, "response_length": response_length}
     config = OmegaConf.create({"actor_rollout_ref": {"rollout": rollout}, "data": {}})
 
     async def run():
         loop = hydra.utils.instantiate(
             {**_agent_loop_registry["skillc"], "env": "alfworld", "env_kwargs": ENV_KWARGS},
             trainer_config=DictConfigWrap(config=config),
-            server_manager=FakeServers(tokenizer),
+            server_manager=Servers(tokenizer),
             tokenizer=tokenizer,
             processor=None,
             hf_model_type="qwen2",
@@ -100,8 +95,91 @@ def test_an_episode_without_room_is_truncated(tokenizer, room):
     assert output.reward_score == 0.0
 
 
-def test_the_page_runs(tmp_path, monkeypatch):
+def test_a_prompt_without_room_is_refused_and_not_cut(tokenizer):
+    shown, hidden = pairs()
+    length = len(play(tokenizer, shown.to_row()).prompt_ids)
+    assert "Skill:" in tokenizer.decode(play(tokenizer, shown.to_row(), prompt_length=length).prompt_ids)
+    with pytest.raises(ConfigError, match=f"at most {length - 1} tokens .* got {length}.*max_prompt_length={length}"):
+        play(tokenizer, shown.to_row(), prompt_length=length - 1)
+    play(tokenizer, hidden.to_row(), prompt_length=length - 1)
+
+
+def test_an_episodes_environment_is_closed(tokenizer, monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.record()["steps"]))
+    output = play(tokenizer, pairs()[0].to_row())
+    with pytest.raises(ConfigError):
+        play(tokenizer, pairs()[0].to_row(), prompt_length=1)
+    assert closed == [output.extra_fields["episode"]["steps"], 0]
+
+
+def test_importing_the_loop_leaves_the_arguments_of_its_file(monkeypatch):
+    configured = {"_target_": "skillc_gym.adapters.verl.SkillAgentLoop", "env": "webshop"}
+    monkeypatch.setitem(_agent_loop_registry, "skillc", configured)  # as verl does before its first row
+    importlib.reload(skillc_gym.adapters.verl)
+    assert _agent_loop_registry["skillc"] is configured
+
+
+SMALL = {
+    "actor_rollout_ref.model.path": "model",
+    "actor_rollout_ref.rollout.agent.num_workers": 1,
+    "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
+    "trainer.total_training_steps": 2,
+    "data.dataloader_num_workers": 0,
+    "data.max_prompt_length": 20_000,  # a token is a byte here
+    "data.max_response_length": 100_000,
+    "ray_kwargs.ray_init.num_cpus": 8,
+    "+ray_kwargs.ray_init.include_dashboard": False,
+}
+
+
+def pages_command():
+    """The page's command: the variables that it sets, and its words."""
+    page = (ROOT / "docs" / "adapters" / "verl.md").read_text(encoding="utf-8")
+    line = re.search(r"^PYTHONPATH=.*?[^\\]$", page, re.DOTALL | re.MULTILINE)
+    words = shlex.split(line[0].replace("\\\n", " "))
+    start = words.index("python")
+    return dict(word.split("=", 1) for word in words[:start]), words[start + 1 :]
+
+
+def write_the_pages_files(tokenizer):
+    """What the page writes, over tasks that the expert can play, and a model's tokenizer."""
+    data, module = blocks_of("verl.md")
+    exec(data.replace('data="generated"', "**ENV_KWARGS"), {"ENV_KWARGS": ENV_KWARGS})
+    table, (loop,) = pandas.read_parquet("train.parquet"), yaml.safe_load(Path("agent_loops.yaml").read_text())
+    assert table["condition"].tolist() == [1, 0] * 4
+    assert loop == {
+        "name": "skillc",
+        "_target_": "skillc_gym.adapters.verl.SkillAgentLoop",
+        "env": "alfworld",
+        "env_kwargs": {"data": "generated"},
+    }
+    Path("agent_loops.yaml").write_text(yaml.safe_dump([{**loop, "env_kwargs": ENV_KWARGS}]))
+    Path("skillc_verl.py").write_text(module)
+    tokenizer.save_pretrained("model")
+    Qwen2Config(vocab_size=300, architectures=["Qwen2ForCausalLM"]).save_pretrained("model")
+
+
+@pytest.mark.slow
+def test_the_pages_command_trains_on_pairs(tokenizer, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = run_blocks("verl.md")
-    assert names["table"]["condition"].tolist() == [1, 0] * 4
-    assert OmegaConf.load(tmp_path / "agent_loops.yaml")[0]["_target_"] == "skillc_gym.adapters.verl.SkillAgentLoop"
+    write_the_pages_files(tokenizer)
+    variables, words = pages_command()
+    paths = [variables["PYTHONPATH"], str(ROOT), str(ROOT / "tests"), str(Path(__file__).parent)]
+    variables = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "VERL_USE_EXTERNAL_MODULES": variables["VERL_USE_EXTERNAL_MODULES"] + ",verl_faked",
+        "LEARNED": str(tmp_path / "learned.jsonl"),
+    }
+    command = [sys.executable, *words, *(f"{name}={value}" for name, value in SMALL.items())]
+    with Path("log").open("w") as log:
+        ended = subprocess.run(command, env=os.environ | variables, stdout=log, stderr=log, timeout=500, check=False)
+    assert ended.returncode == 0, Path("log").read_text()[-5000:]
+    updates = [json.loads(line) for line in Path("learned.jsonl").read_text().splitlines()]
+    assert len(updates) == 2
+    for update in updates:
+        played = sorted((row["group_id"], row["condition"]) for row in update["episodes"])
+        assert played == [(group, shown) for group in range(4) for shown in (0, 1)]
+        assert all(row["won"] == row["condition"] for row in update["episodes"])
+        assert all((row["advantage"] > 0) == bool(row["won"]) for row in update["episodes"])
+        assert update["contrast"] == {"skillc/contrast/pick_and_place_simple": 1.0}

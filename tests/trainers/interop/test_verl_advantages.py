@@ -1,6 +1,5 @@
-"""verl: its own computation of advantages, with the method's estimator."""
+"""verl: its own computation of advantages, with the method's estimator, and its own trainer around it."""
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +8,15 @@ import pytest
 pytest.importorskip("verl", reason="needs the verl extra, in an environment of its own: make test-adapters")
 
 import torch
+import transfer_queue
+from omegaconf import OmegaConf
+from tensordict import TensorDict
+from transfer_queue import KVBatchMeta
+from transfer_queue.storage.managers.simple_storage_manager import AsyncSimpleStorageManager
 from verl import DataProto
 from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY
 from verl.trainer.ppo.ray_trainer import compute_advantage
+from verl.trainer.ppo.v1 import PPOTrainerSync
 
 from skillc_gym.errors import ConfigError
 from trainers.interop.credit import GroupCredit
@@ -56,26 +61,57 @@ def test_nobody_saying_whose_they_are_is_an_error(estimator):
         compute_advantage(update(), adv_estimator="tried", config={})
 
 
+class Paired(PairedAdvantages, PPOTrainerSync):
+    """verl's trainer with nothing started; ``written`` is what it puts into the queue."""
+
+    def __init__(self, rows, estimator):
+        self.estimator, self.parameter_sync_step = estimator, 1
+        algorithm = {"use_kl_in_reward": False, "adv_estimator": "tried", "gamma": 1.0, "lam": 1.0}
+        self.config = OmegaConf.create(
+            {"algorithm": algorithm, "data": {"train_batch_size": rows}, "actor_rollout_ref": {"rollout": {"n": 1}}}
+        )
+
+
+class Queue:
+    """TransferQueue's columns, packed as its storage packs them."""
+
+    def __init__(self, monkeypatch):
+        self.columns, self.written = {}, {}
+        monkeypatch.setattr(transfer_queue, "kv_batch_get", self.get)
+        monkeypatch.setattr(transfer_queue, "kv_batch_put", self.put)
+
+    def get(self, *, keys, partition_id, select_fields):
+        assert partition_id == "train"
+        pack = AsyncSimpleStorageManager._pack_field_values
+        known = [name for name in select_fields if name in self.columns]
+        return TensorDict({name: pack([self.columns[name][key] for key in keys]) for name in known}, len(keys))
+
+    def put(self, *, keys, partition_id, fields):
+        self.written = {key: fields["advantages"][row] for row, key in enumerate(keys)}
+        return KVBatchMeta(partition_id=partition_id, keys=keys, tags=[{} for _ in keys])
+
+
 def test_a_trainers_estimator_is_told_of_the_episodes_and_not_of_padding(estimator, monkeypatch):
-    def kv_batch_get(*, keys, partition_id, select_fields):
-        assert (partition_id, select_fields) == ("train", ["extra_fields"])
-        episodes = [{"episode": RECORDS[int(key)], "turn_scores": []} for key in keys]
-        return {"extra_fields": np.array(episodes, dtype=object)}
-
-    class Trainer:
-        def _compute_advantage(self, batch, metrics):
-            batch.data = compute_advantage(update(padded), adv_estimator="tried", config={})
-            return batch
-
-    class Paired(PairedAdvantages, Trainer):
-        pass
-
-    Paired.estimator = estimator
-    monkeypatch.setitem(sys.modules, "transfer_queue", SimpleNamespace(kv_batch_get=kv_batch_get))
+    queue, keys = Queue(monkeypatch), ["pad_0_0", "pad_1_0", *(f"u{row}_0_0" for row in range(4))]
+    records = dict(zip(keys, [RECORDS[0], RECORDS[0], *RECORDS], strict=True))
+    masks = dict(zip(keys, [torch.zeros(1, dtype=torch.long)] * 2 + list(MASK), strict=True))
+    queue.columns = {
+        "extra_fields": {key: {"episode": record, "turn_scores": []} for key, record in records.items()},
+        "uid": {key: key.split("_")[0] for key in keys},
+        "response_mask": masks,
+        "rm_scores": {key: torch.zeros(len(mask)) for key, mask in masks.items()},
+    }
     metrics: dict[str, float] = {}
-    padded = torch.cat([torch.zeros(2, 4, dtype=torch.long), MASK])
     tags = [{"is_padding": True}] * 2 + [{}] * 4
-    rows = SimpleNamespace(keys=list("000123"), tags=tags, partition_id="train")
-    batch = Paired()._compute_advantage(rows, metrics)
-    assert torch.equal(batch.data.batch["advantages"], torch.cat([torch.zeros(2), expected()])[:, None] * padded)
+    Paired(4, estimator)._compute_advantage(KVBatchMeta(partition_id="train", keys=keys, tags=tags), metrics)
+    for key, value in zip(keys, [0.0, 0.0, *expected().tolist()], strict=True):
+        assert torch.allclose(queue.written[key], value * masks[key])
     assert metrics == {"skillc/contrast/easy": 0.5}
+
+
+def test_an_update_that_lacks_rows_is_refused(estimator, monkeypatch):
+    monkeypatch.setattr(PPOTrainerSync, "_balance_batch", lambda _, batch, metrics: batch)
+    batch = SimpleNamespace(keys=["a_0_0", "a_1_0", "b_0_0"])
+    assert Paired(2, estimator)._balance_batch(batch, metrics={}) is batch
+    with pytest.raises(ConfigError, match="3 rows in this update, got those of 2"):
+        Paired(3, estimator)._balance_batch(batch, metrics={})
