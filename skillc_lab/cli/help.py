@@ -55,7 +55,8 @@ def _chosen(words: Sequence[str], kind: str, default: str) -> str | None:
     kinds = (kind, *(old for old, new in ALIASES.items() if new == kind))
     pairs = [word.removeprefix("--").partition("=") for word in words]
     named = [value for key, equals, value in pairs if key in kinds and equals]
-    named += [value for word, value in itertools.pairwise(words) if word.removeprefix("--") in kinds]
+    followed = [(word.removeprefix("--"), value) for word, value in itertools.pairwise(words)]
+    named += [value for word, value in followed if word in kinds and not value.startswith("--")]
     return named[-1] if named else default if "--help-all" in words else None
 
 

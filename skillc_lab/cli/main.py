@@ -18,6 +18,7 @@ from skillc_lab.cli.command import Command, complain, run_command, say
 _ROOM = "skillc_lab.commands"
 _SUMMARY = re.compile(r"^``skillc ([a-z -]+)``: (.+?)\.?$", re.MULTILINE)
 _TOOLS = "tools"
+_HELP = {"-h", "--help", "help"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,9 +41,9 @@ def _main(words: list[str]) -> int:
     if words == ["--version"]:
         say(f"skillc-gym {__version__}")
         return 0
-    if words[0] in ("-h", "--help", "help"):
+    if words[0] in _HELP:
         words = [*words[1:], "--help"]
-    if words[0] in ("-h", "--help") or (words[0] == _TOOLS and not set(words[1:]) - {"-h", "--help", "help"}):
+    if words[0] in _HELP or (words[0] == _TOOLS and not set(words[1:]) - _HELP):
         _say_overview(_TOOLS if words[0] == _TOOLS else "")
         return 0
     try:

@@ -17,6 +17,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import tyro
@@ -39,6 +40,10 @@ too, and says once what it is called now."""
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
 _GROUP_END = "_options"
 _NONE = ("none", "null")
+_PLAIN = re.compile(r"[\w.:+=-]+(,[\w.:+=-]+)+")
+"""Words with commas between them, and no name or path that has a comma in it."""
+_WITH_OPTION = re.compile(r".*:[^:]*=.*", re.DOTALL)
+"""A method with an option behind its colon."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,11 @@ class Option:
     def is_list(self) -> bool:
         """Whether it takes any number of words."""
         return get_origin(_core(self.hint)) is tuple
+
+    @property
+    def is_list_of_paths(self) -> bool:
+        """Whether its words are names of files, which may hold commas."""
+        return self.is_list and Path in get_args(_core(self.hint))
 
 
 def parse(
@@ -97,11 +107,12 @@ def parse(
         looks = (tyro.conf.OmitArgPrefixes, tyro.conf.PositionalMetavarFromFieldName)
         about = f"{inspect.getdoc(options)}\n\n{more}"
         tyro.cli(_for_help(options, names), args=["--help"], prog=prog, description=about, config=looks)
-    given = _Words(known, words).sorted()
+    typed = _Words(known, words)
+    given = typed.sorted()
     values = {name: _read(known[name], found) for name, found in given.items()}
     for option in known.values():
         if option.default is MISSING and option.name not in values:
-            raise ConfigError(f"{option.typed} is missing: {option.doc} See {prog} --help.")
+            raise ConfigError(f"{option.typed} is missing: {option.doc}{typed.swallowed(option)} See {prog} --help.")
     known_values, notes = complete(values) if complete else (values, ())
     built: Options = _build(options, known_values)
     sys.stderr.writelines(f"{note}\n" for note in notes)
@@ -199,6 +210,7 @@ class _Words:
         self._options = options
         self._left = list(words)
         self._places = [option.name for option in options.values() if option.positional]
+        self._lists: list[tuple[str, list[str]]] = []
 
     def sorted(self) -> dict[str, list[str]]:
         """The words of each option; of an option given twice the later ones count, options of a group add up."""
@@ -216,6 +228,13 @@ class _Words:
             given[name] = [json.dumps({**whole, **found})]
         return given
 
+    def swallowed(self, option: Option) -> str:
+        """Of an option that has no name and is missing: which list, if any, took the words where it may stand."""
+        if not option.positional or not self._lists:
+            return ""
+        word, taken = self._lists[-1]
+        return f" {word} took {' '.join(taken)}; put {option.typed} first."
+
     def _take(self) -> tuple[str, list[str]]:
         """Removes the next option and its values from the words."""
         word = self._left.pop(0)
@@ -227,13 +246,15 @@ class _Words:
             raise ConfigError(f"Expected --option value or option=value, got {word!r}, unlike --seed 1 or seed=1.")
         key = self._known(text)
         if not key and dashed and self._is_flag(negated := self._known(re.sub(r"^no[-_]", "", text))):
+            if equals:
+                raise ConfigError(f"--{text} takes no value, got {value!r}; write --{text}, or {_dashed(negated)}.")
             return negated, ["false"]
         if not key:
             raise self._unknown(word.partition("=")[0], dashed)
         _note_new_name(re.split(r"\.|_options", text.replace("-", "_"))[0], re.split(r"\.|_options", key)[0])
         option = self._options.get(key)
         if equals:
-            return key, [part for part in value.split(",") if part] if option and option.is_list else [value]
+            return key, _parts(value) if option and option.is_list else [value]
         if self._is_flag(key):
             return key, [self._left.pop(0)] if self._left and self._left[0].lower() in ("true", "false") else ["true"]
         return key, self._values(word, option)
@@ -246,7 +267,11 @@ class _Words:
         if not taken:
             raise ConfigError(f"{word} wants a value: {option.doc if option else 'an option of a group has one.'}")
         del self._left[: len(taken)]
-        return taken
+        if option is None or not option.is_list:
+            return taken
+        self._lists.append((word, taken))
+        split = not option.is_list_of_paths
+        return [part for each in taken for part in (_parts(each) if split and _PLAIN.fullmatch(each) else [each])]
 
     def _begins_option(self, word: str, in_list: bool) -> bool:
         """Whether a word begins an option; a pair ends a list only, since any text may hold an equals sign."""
@@ -274,6 +299,17 @@ class _Words:
         remedy = f"Options of a group are written {', '.join(groups)}." if groups else ""
         names = [_dashed(name) if dashed else name for name in self._options]
         return unknown_name("option", text, names, remedy)
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between commas; ``rho=0.5`` is one more option of the method before it, ``skillc:omega=0.2``."""
+    found: list[str] = []
+    for part in filter(None, text.split(",")):
+        if found and _WITH_OPTION.fullmatch(found[-1]) and re.match(r"[\w.]+=", part):
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from skillc_lab.cli.command import Command, run_command
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
 from skillc_lab.commands.compare import StudyOptions
+from skillc_lab.commands.report import ReportOptions
 from trainers.config import Settings, TrainConfig
 from trainers.recipes import get_recipe, recipe_names
 
@@ -98,6 +99,7 @@ def test_a_later_word_wins_and_options_of_a_group_add_up():
         ("steps", ConfigError, "option=value"),
         ("-x", ConfigError, "got '-x'"),
         ("prezet.omega=1", UnknownNameError, "method.x="),
+        ("--no-eval-greedy=false", ConfigError, "takes no value, got 'false'; write"),
         ("schedule=nope", UnknownNameError, "constant, linear, cosine"),
         ("eval_greedy=maybe", ConfigError, "valid boolean"),
         ("method_options=[1]", ConfigError, "valid dictionary"),
@@ -123,6 +125,22 @@ def test_places_lists_and_flags():
         parse(Toy, [], "toy")
     with pytest.raises(ConfigError, match="got 'there'"):
         parse(Toy, ["here", "there"], "toy")
+
+
+def test_lists_are_split_at_commas_and_a_methods_options_stay_with_it():
+    for words in ("here --names heat,cool x --sizes 0,1 2", "here names=heat,cool,x sizes=0,1,2"):
+        assert parse(Toy, words.split(), "toy") == Toy(Path("here"), ("heat", "cool", "x"), (0, 1, 2))
+    methods = ("grpo", "skillc:omega=0.2,rho=0.5", "mine:RECIPE:a=1", "ppo")
+    for words in (["--names", ",".join(methods)], ["--names", *methods], [f"names={','.join(methods)}"]):
+        assert parse(Toy, ["here", *words], "toy").names == methods
+    assert parse(Toy, ["here", "names=heat=1,cool=2"], "toy").names == ("heat=1", "cool=2")
+    assert parse(Toy, ["here", "--names", "one, two", "a/b,c"], "toy").names == ("one, two", "a/b,c")
+    assert parse(ReportOptions, ["run", "--versus", "a,b", "c"], "skillc report").versus == (Path("a,b"), Path("c"))
+
+
+def test_a_list_that_took_the_place_of_a_word_is_named():
+    with pytest.raises(ConfigError, match=r"PLACE is missing.*--names took a b here; put PLACE first"):
+        parse(Toy, ["--fast", "--names", "a", "b", "here"], "toy")
 
 
 def test_the_settings_are_those_of_the_configuration():
@@ -160,7 +178,8 @@ def test_an_option_that_is_called_as_a_part_is_has_its_own_meaning(says):
 
 def test_the_overview_names_every_command_and_unknown_names_the_nearest(says):
     overview, tools = says("help"), says("tools")
-    assert says("") == overview
+    assert says("") == says("help help") == overview
+    assert "An agent has options of its own" in says("help evaluate --agent")
     assert all(f"  {name} " in (tools if name.startswith("tools ") else overview) for name in command_names())
     assert "\n  make-games" not in overview
     says("--version")
