@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from skillc_gym.errors import SkillCError, StorageError
+from skillc_gym.errors import ConfigError, SkillCError, StorageError
 
-__all__ = ["cache_folder", "open_new", "replace_file", "storing", "sync_folder"]
+__all__ = ["cache_folder", "open_new", "replace_file", "require_own", "storing", "sync_folder"]
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0)
@@ -82,6 +82,16 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
             sync_folder(path.parent)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def require_own(path: Path, begins: bytes) -> None:
+    """Refuses a place with a file that begins otherwise than what is going to be written (ConfigError)."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name a file.")
+    if path.is_file():
+        with storing(path), path.open("rb") as file:
+            if file.read(len(begins)).lower() != begins.lower():
+                raise ConfigError(f"{path} holds something else, which would be lost; name another file.")
 
 
 def sync_folder(folder: Path) -> None:

@@ -158,12 +158,13 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
-    saved = read_checkpoint(checkpoint, config, split.digest) if checkpoint else None
+    prompts = make_prompts(config, chat)
+    skills = prompts.library.sha256 if prompts.library else ""
+    saved = read_checkpoint(checkpoint, config, split.digest, skills) if checkpoint else None
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
     stack.callback(rollouts.close)
-    prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup, objective, backend)

@@ -14,7 +14,7 @@ from skill_library import load_library
 from skillc_gym import __version__
 from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import MissingDataError
-from skillc_gym.files import replace_file
+from skillc_gym.files import replace_file, require_own
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import measures, object_or_empty, results
 from skillc_lab.tables import Table
@@ -52,6 +52,7 @@ def _run(options: CardOptions) -> int:
     if options.out is None:
         say(text.rstrip("\n"))
     else:
+        require_own(options.out, b"---")
         replace_file(options.out, [text.encode("utf-8")])
         say(str(options.out))
     return 0

@@ -182,6 +182,8 @@ class ConvertSkillsOptions:
 
 
 def _convert(options: ConvertSkillsOptions) -> int:
+    if options.target.is_file():
+        raise ConfigError(f"{options.target} exists, and nothing is overwritten; name another file or folder")
     skills = _read(options)
     types = _types(options)
     if types:

@@ -15,7 +15,7 @@ from typing import Any
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
 from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_extra
-from skillc_gym.files import replace_file
+from skillc_gym.files import replace_file, require_own
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
 from skillc_lab.report.plots import said_of
@@ -211,6 +211,7 @@ def _render(name: str, title: str, values: Mapping[str, Any]) -> str:
 
 
 def _write(page: Path, text: str) -> Path:
+    require_own(page, b"<!doctype html>")
     # Half of a surrogate pair, which a model may write, cannot be stored as UTF-8.
     replace_file(page, [text.encode("utf-8", "replace")])
     return page

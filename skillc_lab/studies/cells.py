@@ -82,23 +82,27 @@ def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
 
 
 def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
-    """Writes a cell's result with the hash of the protocol that it is of."""
-    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **result.to_json()})
+    """Writes a cell's result with the hashes of the protocol and of the skill library that it is of."""
+    of = {"protocol": plan.digest(cell), "library_sha256": plan.library_sha256}
+    write_json(cell_path(plan, cell), {**of, **result.to_json()})
 
 
 def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     """The result of a cell that is done; None if it is not.
 
     Raises:
-        CheckpointError: It was run under another protocol.
+        CheckpointError: It was run under another protocol, or with other texts of the skill library.
     """
     path = cell_path(plan, cell)
     if not path.is_file():
         return None
     values = json.loads(path.read_text(encoding="utf-8"))
-    if values.pop("protocol", None) != plan.digest(cell):
+    # Earlier versions kept no hash of the library.
+    same_skills = values.pop("library_sha256", plan.library_sha256) == plan.library_sha256
+    if values.pop("protocol", None) != plan.digest(cell) or not same_skills:
         raise CheckpointError(
-            f"{path} was run under another protocol; name another folder, or delete it to run it again"
+            f"{path} was run under another protocol{'' if same_skills else ' (the skill library has changed)'}; name "
+            "another folder, or delete it to run it again"
         )
     return CellResult.from_json(values)
 

@@ -14,6 +14,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.recipes import get_recipe, recipe_in, recipe_names
+from trainers.rollout import graded_library
 
 UNTRAINED = "untrained"
 """Stands in the place of a method for a starting point as it is."""
@@ -149,6 +150,12 @@ class ComparisonPlan:
     def budget(self) -> int:
         """Generated tokens of every run."""
         return self.config.budget_tokens or 0
+
+    @property
+    def library_sha256(self) -> str:
+        """Hash of the texts of the skill library; empty without one."""
+        library = graded_library(self.config)
+        return library.sha256 if library else ""
 
     @property
     def cells(self) -> tuple[Cell, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.errors import ConfigError, SkillCError, StorageError
-from skillc_gym.files import replace_file, storing
+from skillc_gym.files import replace_file, require_own, storing
 
 
 def test_a_file_is_replaced_at_once_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -65,3 +65,13 @@ def test_writers_of_one_file_leave_each_other_alone(tmp_path: Path) -> None:
         list(pool.map(lambda content: replace_file(tmp_path / "f", [content]), contents * 5))
     assert (tmp_path / "f").read_bytes() in contents
     assert list(tmp_path.iterdir()) == [tmp_path / "f"]
+
+
+def test_only_a_file_of_the_same_kind_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_bytes(b"<!DOCTYPE html><p>")
+    for name in ("page.html", "new.html"):
+        require_own(tmp_path / name, b"<!doctype html>")
+    (tmp_path / "weights").write_bytes(b"precious")
+    for place in (tmp_path, tmp_path / "weights"):
+        with pytest.raises(ConfigError, match="name a"):
+            require_own(place, b"<!doctype html>")

@@ -303,6 +303,26 @@ def test_a_checkpoint_that_is_named_is_checked_too(toy: Make) -> None:
         run(config.with_(resume=str(checkpoint)))
 
 
+def test_a_run_whose_checkpoints_have_gone_is_not_overwritten_by_another(toy: Make) -> None:
+    config = toy(steps=1)
+    first = run(config)
+    shutil.rmtree(first.folder.checkpoints_path)
+    with pytest.raises(ConfigError, match=r"another run \(learning_rate\) and no checkpoint"):
+        run(config.with_(learning_rate=0.5))
+    assert timeless(run(config).metrics) == timeless(first.metrics), "the same run may be made again"
+
+
+def test_a_run_does_not_go_on_with_other_texts_of_its_library(toy: Make, tmp_path: Path) -> None:
+    library = tmp_path / "mine"
+    shutil.copytree(toy().skill_library, library)
+    config = toy(steps=2, library=str(library))
+    run(config.with_(steps=2, max_minutes=None))
+    text = max(library.rglob("SKILL.md"))
+    text.write_text(text.read_text() + "\nMore.\n")
+    with pytest.raises(CheckpointError, match="library has changed"):
+        run(config)
+
+
 def test_a_group_that_is_too_small_is_refused_before_anything_is_played(toy: Make) -> None:
     config = toy(group_size=1)
     with pytest.raises(ConfigError, match="group_size"):

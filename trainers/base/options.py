@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -18,8 +19,8 @@ if typing.TYPE_CHECKING:
 Count = Annotated[int, Ge(1)]
 AtLeastTwo = Annotated[int, Ge(2)]
 Natural = Annotated[int, Ge(0)]
-NotNegative = Annotated[float, Ge(0)]
-Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0), Lt(math.inf)]
+Positive = Annotated[float, Gt(0), Lt(math.inf)]
 # From 0 to 1: without the 1, without the 0, with both.
 Share = Annotated[float, Ge(0), Lt(1)]
 Part = Annotated[float, Gt(0), Le(1)]
@@ -73,7 +74,8 @@ def _error(name: str, value: Any, hint: Any, found: Mapping[str, Any]) -> Except
         return unknown_name(name, value, choices)
     expected = _EXPECTED.get(found["type"], "")
     wanted = f"must be {expected.format(**found.get('ctx', {}))}" if expected else found["msg"]
-    return ConfigError(f"{name} {wanted.replace('more than 0', 'positive')}, got {value!r}.")
+    plain = wanted.replace("more than 0", "positive").replace("less than inf", "finite")
+    return ConfigError(f"{name} {plain}, got {value!r}.")
 
 
 def _choices(hint: Any) -> Iterator[Any]:

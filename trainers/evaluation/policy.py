@@ -60,12 +60,12 @@ class PolicyReport:
         ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
         """
         make_folder(folder)
+        if self.identity:
+            write_json(folder / IDENTITY_FILE, self.identity)
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
         write_json(folder / "config.json", self.config.to_json())
         write_json(folder / "versions.json", provenance())
         write_json(folder / "agent.json", self.agent)
-        if self.identity:
-            write_json(folder / IDENTITY_FILE, self.identity)
         if self.trials is not None:
             write_json(folder / "trials.json", self.trials.to_json())
             for trial, episodes in enumerate(self.trials.later, 2):
@@ -210,6 +210,9 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     make_folder(folder)
     if (folder / "metrics.jsonl").exists():
         raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
+    begun, there = (folder / IDENTITY_FILE).exists(), (folder / "config.json").exists()
+    if there and not begun and not (folder / "report.json").exists():
+        raise ConfigError(f"{folder} holds something else, such as a model (config.json); name another --out.")
     if not (folder / "report.json").exists():
         return
     try:

@@ -270,6 +270,7 @@ class Learner:
             "step": self.update,
             "config": self.config.to_json(),
             "task_digest": self.setup.split.digest,
+            "library_sha256": library.sha256 if (library := self.setup.prompts.library) else "",
             "method": self.method.state_dict(),
             "counters": self.counters,
             "memory": self.memory.state_dict(),

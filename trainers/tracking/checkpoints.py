@@ -115,12 +115,18 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def read_checkpoint(path: Path, config: TrainConfig, task_digest: str) -> dict[str, Any]:
+def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_sha256: str) -> dict[str, Any]:
     """What a checkpoint says of its run, ``step``, ``method`` and ``counters`` in it; refuses one of another run.
 
-    A CheckpointError names what differs in configuration or tasks, or says that it is damaged.
+    A CheckpointError names what differs in configuration, tasks or skills, or says that it is damaged.
     """
     meta = read_meta(path)
+    # Earlier versions did not keep it.
+    if meta.get("library_sha256", library_sha256) != library_sha256:
+        raise CheckpointError(
+            f"The skill library has changed since {path} was written; put its texts back, or start a new run with "
+            "run=another/folder."
+        )
     differences = config.differences(meta["config"])
     if differences:
         listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())

@@ -20,6 +20,7 @@ from trainers.tracking.files import (
     damage,
     iter_records,
     json_line,
+    read_object,
     recover_folder,
     remove,
     seal,
@@ -134,13 +135,30 @@ class RunFolder:
                 )
             return None
         if config.resume == "auto":
-            return self.saved.newest()
+            newest = self.saved.newest()
+            if newest is None:
+                self._require_same(config)
+            return newest
         path = Path(config.resume)
         if not (path / META).is_file():
             raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {META}.")
         if fault := fault_of(path):
             raise CheckpointError(f"resume={config.resume!r} is damaged: {fault}.")
         return path
+
+    def _require_same(self, config: TrainConfig) -> None:
+        """Refuses to start anew over what another configuration has trained and left no checkpoint of."""
+        if not self.policy_path.exists() and not any(record.get("event") == "train" for record in self.metrics()):
+            return
+        try:
+            differing = config.differences(read_object(self.path / "config.json"))
+        except (OSError, ValueError, TypeError):
+            differing = {"config.json": ("there", None)}
+        if differing:
+            raise ConfigError(
+                f"{self.path} holds another run ({', '.join(differing)}) and no checkpoint of it; name another folder "
+                "with run=, or delete it."
+            )
 
 
 def provenance() -> dict[str, Any]:

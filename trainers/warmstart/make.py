@@ -20,7 +20,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.config import TrainConfig
 from trainers.models import attend_without_plans, cast, load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.tracking.files import sha256_of_file
+from trainers.tracking.files import read_object, sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
@@ -29,6 +29,8 @@ from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"
+_OTHERS = ("config.json", "metrics.jsonl")
+"""What a model's folder and a run's have."""
 ADAPTER = "adapter"
 """Folder of the adapters within a policy's, where it was cloned by adapters."""
 NUMBERS = [str(number) for number in range(64)]
@@ -113,6 +115,24 @@ def _held_out(recipe: PolicyRecipe, chat_format: ChatFormat) -> list[Demonstrati
     return list(demonstrations(shown, chat_format, count=recipe.held_out, seed=recipe.seed))
 
 
+def _require_device(device: str) -> None:
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"device={device}: torch sees no GPU here; leave it out for the processor.")
+
+
+def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
+    """Refuses a folder of something else: a run, a model, a policy of another recipe."""
+    if (folder / CARD).is_file():
+        theirs, mine = read_object(folder / CARD).get("recipe"), json.loads(json.dumps(asdict(recipe)))
+        if theirs != mine:
+            raise ConfigError(f"{folder} holds the policy of another recipe; name another folder, or delete it.")
+    # Interrupted at its end, it has weights and no card yet.
+    elif not (folder / CLONING_FILE).is_file() and any((folder / name).is_file() for name in _OTHERS):
+        raise ConfigError(f"{folder} holds something else, a run or a model; name another folder.")
+
+
 def make_policy(
     recipe: PolicyRecipe,
     out: Path,
@@ -132,7 +152,9 @@ def make_policy(
         SkillCError: For an environment without demonstrator, and for data that are missing or cannot be read.
     """
     recipe.check()
+    _require_device(device)
     make_folder(out)
+    _require_free(out, recipe)
     start = recipe.start_folder
     spec, _ = warm_started(recipe.demonstrations.env)
     chat_format = chat_format or spec.chat_format(recipe.chat)

@@ -90,6 +90,20 @@ def test_an_interrupted_cell_is_the_last(toy_folder, tmp_path, monkeypatch):
     assert len(begun) == 1
 
 
+def test_cells_with_other_texts_of_the_library_are_others(toy_folder, tmp_path):
+    plan = plan_of(toy_folder, tmp_path / "out")
+    shutil.copytree(plan.config.skill_library, tmp_path / "mine")
+    plan = replace(plan, config=plan.config.with_(library=str(tmp_path / "mine")))
+    (cell, *_) = plan.jobs
+    (plan.folder / "cells").mkdir(parents=True)
+    write_cell(plan, cell, cell_of(cell.place, [True]))
+    assert cells.read_cell(plan, cell)
+    text = max((tmp_path / "mine").rglob("SKILL.md"))
+    text.write_text(text.read_text() + "\nMore.\n")
+    with pytest.raises(CheckpointError, match="library has changed"):
+        cells.read_cell(plan, cell)
+
+
 def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tmp_path):
     plan, worked = plan_of(toy_folder, tmp_path, seeds=(0,)), []
 
@@ -104,6 +118,21 @@ def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tm
     assert [cell.place for cell in studies.read_record(tmp_path / "comparison.json").results] == [
         c.place for c in plan.jobs
     ]
+
+
+def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):
+    plan, worked, notes = plan_of(toy_folder, tmp_path, seeds=(0,)), [], []
+
+    def work(plan: ComparisonPlan, cell: Cell) -> None:
+        worked.append(cell)
+        if cell == plan.jobs[0]:
+            comparison.compare(plan, work=work, note=notes.append)
+        write_cell(plan, cell, cell_of(cell.place, [True]))
+
+    comparison.compare(plan, work=work)
+    assert worked == list(plan.jobs)
+    assert notes[0] == "untrained: left to another process, which is at it"
+    assert len(notes) == len(plan.jobs)
 
 
 def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
@@ -180,12 +209,13 @@ def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
 
 
 def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):
-    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(0, 1))
-    comparison.compare(plan, [cell for cell in plan.cells if cell.seed == 0])
+    # A seed that numpy's own would not take.
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo",), seeds=(2**40, 1))
+    comparison.compare(plan, plan.cells[:1])
     first = studies.read_record(tmp_path / "comparison.json").results
     monkeypatch.setattr("skillc_lab.studies.cells.run", lambda config: pytest.fail(f"{config.run} is trained"))
     found = comparison.compare(Changed("train").plan(plan), work=partial(replay_cell, plan))
-    assert [(cell.method, cell.seed) for cell in found] == [("grpo", 0)], "the other seed is not trained"
+    assert [(cell.method, cell.seed) for cell in found] == [("grpo", 2**40)], "the other seed is not trained"
     second = studies.read_record(tmp_path / "train" / "comparison_train.json")
     assert second.protocol["held_out"] == "train"
     assert (tmp_path / "train" / "table.md").is_file()
@@ -196,7 +226,7 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
     comparison.compare(Changed("test").plan(plan), work=partial(replay_cell, plan))
     again = studies.read_record(tmp_path / "test" / "comparison_test.json").results
     assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
-    for gone in ("runs/grpo-seed0/policy", "train"):
+    for gone in (f"runs/grpo-seed{2**40}/policy", "train"):
         shutil.rmtree(tmp_path / gone)
     with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):
         comparison.compare(Changed("train").plan(plan), work=partial(replay_cell, plan))
@@ -206,7 +236,7 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
 
 @pytest.fixture
 def own(tmp_path):
-    return RunFile(["grpo"], {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
+    return RunFile(("grpo",), {"easy": "shipped"}, 100, 4, 2).plan("own", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +291,8 @@ def test_every_method_gets_every_combination():
 def test_a_grid_is_read_from_options():
     found = studies.read_grid({"temperature": "1,1.5", "task_sampling": "types", "steps": 4, "seed": [1, 2]})
     assert found == {"temperature": [1, 1.5], "task_sampling": ["types"], "steps": [4], "seed": [1, 2]}
+    with pytest.raises(ConfigError, match=r"methods without options.*grid\.method\.clip=0\.1"):
+        cross(["grpo:clip=0.1"], found)
     with pytest.raises(ConfigError, match=r"grid\.temperature"):
         studies.read_grid({"temperature": ","})
 

@@ -132,6 +132,15 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     careless = warm_started("alfworld")[1].error_rates
     assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(careless, 1.0)
     card = make_policy(recipe, tmp_path / "policy")
+    with pytest.raises(ConfigError, match="policy of another recipe"):
+        make_policy(replace(recipe, seed=recipe.seed + 1), tmp_path / "policy")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").touch()
+    with pytest.raises(ConfigError, match="holds something else"):
+        make_policy(recipe, tmp_path / "run")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="no GPU"):
+            make_policy(recipe, tmp_path / "other", device="cuda")
     own, shipped = ((folder / "tokenizer.json").read_bytes() for folder in (tmp_path / "policy", shipped_policy()))
     assert own == shipped
     assert card["start_sha256"] != card["weights_sha256"]
