@@ -113,6 +113,8 @@ class TuneOptions(CompareOptions):
 
     grid_options: Mapping[str, Any] = field(default_factory=dict)
     """Values of each setting that is tuned: grid.learning_rate=0.0003,0.001 grid.temperature=1,1.5."""
+    methods: tuple[str, ...] = CompareOptions.methods
+    """Methods, with additions if they have some; their options belong into the grid: grid.method.omega=0.1,0.2."""
     rounds: int = 1
     """Rounds of halving; 1 for the whole grid at the full budget."""
     seeds: tuple[int, ...] = (201, 202)
@@ -203,7 +205,7 @@ def _study(options: StudyOptions) -> int:
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    for name in ("check", "restore", "methods", "starts", "seeds"):
+    for name in ("check", "restore", "methods", "starts", "seeds", "workers"):
         if getattr(options, name):
             raise ConfigError(f"--draw runs nothing and draws the whole record; leave out --draw or --{name}")
     title = options.run_file.stem

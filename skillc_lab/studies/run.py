@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -25,7 +25,7 @@ from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord, read_record, record_path, write_comparison
 from skillc_lab.studies.result import CellResult
-from trainers.tracking import make_folder, one_revision, provenance, read_object
+from trainers.tracking import RunFolder, make_folder, one_revision, provenance, read_object
 
 Note = Callable[[str], object]
 Work = Callable[[ComparisonPlan, Cell], object]
@@ -45,7 +45,7 @@ def compare(
 
     The record (``<title>.json``) holds the protocol and the outcome of every task; ``table.md`` and the pictures are
     drawn from it in the end, which an interruption is as well. Calling it again goes on; cells of another protocol are
-    refused, one that fails is passed over.
+    refused, one that fails is passed over, as is one that another process is at.
 
     Args:
         plan: What is compared; if it says preregistered, git must show it.
@@ -75,6 +75,8 @@ def compare(
                 left = len(set(meant) - done.keys())
                 note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
+            elif _is_taken(plan, cell):
+                note(f"{cell.name}: left to another process, which is at it")
     finally:
         done = _done(plan)
         draw_record(write_comparison(plan, [*done.values()]), plan.folder)
@@ -115,7 +117,26 @@ def _require_cells(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> Non
 
 
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
-    return read_cell(plan, cell) or work(plan, cell)
+    """Does a cell, unless that is done, or another process is at it."""
+    with _alone(plan, cell) as alone:
+        return read_cell(plan, cell) or (work(plan, cell) if alone else None)
+
+
+def _is_taken(plan: ComparisonPlan, cell: Cell) -> bool:
+    with _alone(plan, cell) as alone:
+        return not alone
+
+
+@contextmanager
+def _alone(plan: ComparisonPlan, cell: Cell) -> Iterator[bool]:
+    """Keeps a cell from other processes; whether none of them is at it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(RunFolder(plan.folder / "locks" / cell.name).locked())
+            alone = True
+        except ConfigError:
+            alone = False
+        yield alone
 
 
 def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.studies.declared import Declaration, declared_in
 from skillc_lab.studies.plan import ComparisonPlan
 from skillc_lab.studies.tuning import cross
+from trainers.base import check_values
 from trainers.config import TrainConfig, current_settings
 from trainers.warmstart import small_policy_settings
 
@@ -23,7 +24,7 @@ from trainers.warmstart import small_policy_settings
 class RunFile:
     """The keys of a run file."""
 
-    methods: Sequence[str]
+    methods: tuple[str, ...]
     """Methods, the baseline first, written as for `skillc compare`: ``skillc+baseline:raise_by=0.3``."""
     starts: Mapping[str, str]
     """Models to start from, by the names that tables give them."""
@@ -33,7 +34,7 @@ class RunFile:
     """Most updates of a run; curricula are laid over them."""
     evaluate_every: int
     """Updates between validations, in both conditions; there is one before the first and one after the last too."""
-    seeds: Sequence[int] = (0, 1, 2)
+    seeds: tuple[int, ...] = (0, 1, 2)
     """Training seeds."""
     env: str = "alfworld"
     """The environment."""
@@ -57,11 +58,16 @@ class RunFile:
     """Whether the study was declared before it ran: refused where git cannot show the file from before the first
     cell."""
 
+    def __post_init__(self) -> None:
+        check_values(self)
+        if not self.starts:
+            raise ConfigError("starts names no model to start from; give at least one, such as easy: shipped")
+
     def plan(self, title: str, folder: Path, declared: Declaration | None = None) -> ComparisonPlan:
         """The plan that the file describes."""
         settings = small_policy_settings(self.env, self.data) if env_spec(self.env).warm_start else {"env": self.env}
         own = {
-            "model": next(iter(self.starts.values()), ""),
+            "model": next(iter(self.starts.values())),
             "steps": self.steps,
             "budget_tokens": self.budget_tokens,
             "validate_every": self.evaluate_every,
@@ -72,8 +78,8 @@ class RunFile:
         overrides = self._crossed() if self.grid else self.overrides
         return ComparisonPlan(
             config=TrainConfig(**check_settings({**settings, **own}, "settings")),
-            methods=tuple(overrides if self.grid else self.methods),
-            seeds=tuple(self.seeds),
+            methods=tuple(overrides) if self.grid else self.methods,
+            seeds=self.seeds,
             folder=folder,
             held_out=held_out_split(self.env, self.held_out),
             per_type=self.held_out_per_type,
@@ -135,13 +141,24 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
         raise MissingDataError(f"There is no run file {path}; expected a study in YAML or TOML")
     try:
-        text = path.read_text(encoding="utf-8")
-        values = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+        text = path.read_text(encoding="utf-8-sig")
+        values = tomllib.loads(text) if path.suffix == ".toml" else yaml.load(text, _EachKeyOnce)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold keys and values (methods: ..., starts: ...), got {type(values).__name__}")
     return values
+
+
+class _EachKeyOnce(yaml.SafeLoader):
+    """Refuses a key that stands twice, of which YAML takes the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        names = [key.value for key, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"the key {name} stands twice; leave one of the two")
+        return super().construct_mapping(node, deep)
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:

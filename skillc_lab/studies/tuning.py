@@ -49,6 +49,10 @@ def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str
             f"got {list(methods)} and {dict(grid)}"
         )
     found = {}
+    for method in methods:
+        options = method.rpartition(":")[2]
+        if "=" in options:
+            raise ConfigError(f"A grid takes methods without options, got {method}; give grid.method.{options}")
     for method, values in itertools.product(methods, itertools.product(*grid.values())):
         settings = dict(zip(grid, values, strict=True))
         label = ".".join([method, *(f"{name.rpartition('.')[2]}={value}" for name, value in settings.items())])

@@ -57,7 +57,7 @@ def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):
 def test_toml_says_the_same(tmp_path):
     path = tmp_path / "own.toml"
     rest = TEXT.partition("\n")[2].replace("grpo, ppo", "'grpo', 'ppo'").replace(":", " =")
-    path.write_text(f'{rest}[starts]\neasy = "shipped"\n')
+    path.write_text(f'{rest}[starts]\neasy = "shipped"\n', encoding="utf-8-sig")
     assert read_run_file(path, tmp_path) == plan_of(tmp_path)
 
 
@@ -74,6 +74,11 @@ def test_toml_says_the_same(tmp_path):
         (TEXT.replace("grpo", "grop"), UnknownNameError, "grpo"),
         (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
         (TEXT.replace("budget_tokens: 100\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
+        (TEXT.replace("[grpo, ppo]", "grpo"), ConfigError, "methods must be a list, got 'grpo'"),
+        (TEXT.replace("[0, 1]", "0"), ConfigError, "seeds must be a list, got 0"),
+        (TEXT.replace("{easy: shipped}", "[shipped]"), ConfigError, "starts .*got"),
+        (TEXT.replace("{easy: shipped}", "{}"), ConfigError, "starts names no model"),
+        (TEXT + "seeds: [3]", ConfigError, "the key seeds stands twice"),
         ("- grpo", ConfigError, "must hold keys and values"),
         ("a: [", ConfigError, "cannot be read"),
     ],
