@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import inspect
 import pkgutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ __all__ = [
     "description_of",
     "env_spec",
     "env_specs",
+    "not_made",
     "register",
     "short_type",
     "warm_started",
@@ -212,6 +214,26 @@ def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
 def warm_started_names() -> tuple[str, ...]:
     """Short names of the environments in which a small policy can start."""
     return tuple(spec.name for spec in env_specs() if spec.warm_start)
+
+
+def not_made(env_id: str, given: Mapping[str, Any], error: TypeError) -> Exception:
+    """The error for arguments that an environment cannot be made from; for one that it lacks, with those it takes."""
+    known = _parameters(env_id)
+    if known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        for name in given:
+            if name not in (*known, *inspect.signature(gymnasium.make).parameters):
+                return unknown_name(f"option of {env_id}", name, known)
+    reason, _, _ = str(error).partition(" was raised from the environment creator")
+    return ConfigError(f"{env_id} cannot be made from {dict(given)} (env= and its options env.x=): {reason}")
+
+
+def _parameters(env_id: str) -> Mapping[str, inspect.Parameter]:
+    """The arguments that an environment takes; empty where it is not registered under exactly this id."""
+    found = gymnasium.registry.get(env_id)
+    if found is None or found.entry_point is None:
+        return {}
+    maker = load_reference(found.entry_point) if isinstance(found.entry_point, str) else found.entry_point
+    return inspect.signature(maker).parameters
 
 
 def short_type(task_type: str) -> str:

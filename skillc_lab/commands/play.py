@@ -12,11 +12,12 @@ from typing import Any
 import gymnasium
 
 from skill_library import SkillLibrary, load_library
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, not_made
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import ConfigError, SkillCError, unknown_name
+from skillc_gym.errors import SkillCError, unknown_name
 from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
+from trainers.base import Natural
 
 HELP = """TAB completes commands. Words that begin with ":" are for the player, not for the environment:
 
@@ -207,7 +208,7 @@ class PlayOptions:
     """Show the skill before each task."""
     library: str | None = None
     """Skill library by name or path; the environment's own if none."""
-    seed: int | None = None
+    seed: Natural | None = None
     """Seed of the choice of tasks."""
     env_options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the environment; singly as env.generator='{"size": "small"}'."""
@@ -227,7 +228,7 @@ class PlayOptions:
         except gymnasium.error.UnregisteredEnv as error:
             raise unknown_name("environment", self.env, [found.name for found in env_specs()]) from error
         except TypeError as error:
-            raise ConfigError(f"{spec.id} cannot be made from {given}: {error}") from error
+            raise not_made(spec.id, given, error) from error
 
 
 def _run(options: PlayOptions) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import env_specs
+from skillc_gym.envs.registry import env_specs, not_made
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import ranked, tasks_by_type
 from trainers.base import TaskSampling, load_object
@@ -55,9 +55,7 @@ def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]
         remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
         raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
     except TypeError as error:
-        raise ConfigError(
-            f"{env_id} cannot be made from {dict(kwargs)} (env= and its options env.x=): {error}"
-        ) from error
+        raise not_made(env_id, kwargs, error) from error
 
 
 def chat_format(config: TrainConfig) -> ChatFormat:

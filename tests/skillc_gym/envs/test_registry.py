@@ -106,6 +106,17 @@ def test_wording_is_the_environments_own_where_it_says_so():
         env_spec("alfworld").chat_format("no format")
 
 
+def test_an_argument_that_an_environment_lacks_is_told_with_those_it_takes():
+    raised = TypeError("no such thing was raised from the environment creator for skillc/...")
+    names = ("skillc/ALFWorld-v0", "skillc/WebShop-v0", "other")
+    told = [str(module.not_made(name, {"sise": 3}, raised)) for name in names]
+    assert told[0].startswith("Unknown option of skillc/ALFWorld-v0 'sise'; expected one of: split, data, task_types")
+    assert [each.partition(" (env=")[0] for each in told[1:]] == [
+        f"{name} cannot be made from {{'sise': 3}}" for name in names[1:]
+    ]
+    assert told[1].endswith("no such thing")
+
+
 def test_descriptions_bring_in_no_environment():
     program = "import sys, skillc_gym.envs.registry as r; r.env_specs(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
