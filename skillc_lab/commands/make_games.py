@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,11 +20,15 @@ from skillc_gym.envs.alfworld.data import GAME_FILE
 from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
 from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_planner, proved_by_upstream
 from skillc_gym.errors import ConfigError
-from skillc_gym.files import replace_file
+from skillc_gym.files import replace_file, storing
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from skillc_lab.agents.shown import expert_replies
 from skillc_lab.cli.command import Command, complain, count_line, require_empty, say
+from trainers.base import Count, Natural
 from trainers.tracking import json_line
+
+_LAYOUT = "json_2.1.1"
+"""Upstream's folder of games, in the one that is named."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +109,21 @@ def _mix(words: Sequence[str] | None) -> dict[str, float] | str | None:
         raise ConfigError(f"--mix takes 'real' or weights such as heat=2 pick=1; got {' '.join(words)}") from error
 
 
+def _write(sets: Mapping[str, GeneratedGames], out: Path) -> None:
+    """Writes the games of every split, or leaves nothing of them."""
+    try:
+        with storing(out):
+            for split, games in sets.items():
+                _write_games(games, out, split)
+    except BaseException:
+        shutil.rmtree(out / _LAYOUT, ignore_errors=True)
+        raise
+
+
 def _write_games(games: GeneratedGames, out: Path, split: str) -> None:
     """Writes every game of a set to ``<out>/json_2.1.1/<split>/<task folder>/<trial folder>/game.tw-pddl``."""
     for done, task_id in enumerate(games.task_ids, start=1):
-        folder = out / "json_2.1.1" / task_id
+        folder = out / _LAYOUT / task_id
         folder.mkdir(parents=True)
         (folder / GAME_FILE).write_text(json.dumps(games.raw(task_id)), encoding="utf-8")
         count_line(split, done, len(games.task_ids))
@@ -124,11 +140,12 @@ def _report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:
 
 def _make(options: MakeGamesOptions) -> int:
     require_empty(options.out)
+    if not options.splits:
+        raise ConfigError(f"--splits names no split; name some of {', '.join(SPLITS)}, or leave it out for all.")
     # Nothing is written before everything has been generated and proved.
     sets = {split: GeneratedGames(split, options.task_types, **options.generator()) for split in options.splits}
     proofs = {split: _report(games, options) for split, games in sets.items()}
-    for split, games in sets.items():
-        _write_games(games, options.out, split)
+    _write(sets, options.out)
     say(json.dumps(proofs, indent=2))
     return 0
 
@@ -152,7 +169,7 @@ class MakeDemonstrationsOptions:
     """Split of the tasks."""
     task_types: tuple[str, ...] | None = None
     """Only these types."""
-    count: int | None = None
+    count: Count | None = None
     """Only the first so many tasks."""
     expert: Literal["explorer", "planner"] = "explorer"
     """Who plays: one that searches as a person would, or one that knows where everything is."""
@@ -160,9 +177,9 @@ class MakeDemonstrationsOptions:
     """In which conditions each task is shown."""
     chat: Literal["default", "compact"] = "default"
     """Wording of the prompt."""
-    max_steps: int = 50
+    max_steps: Count = 50
     """Step limit of an episode."""
-    seed: int = 0
+    seed: Natural = 0
     """Seed of the explorer's search."""
 
 
@@ -213,7 +230,7 @@ def _demonstrate(options: MakeDemonstrationsOptions) -> int:
 
 
 COMMANDS: dict[str, Command[Any]] = {
-    "tools make-games": Command(MakeGamesOptions, _make, "interrupted; the folder may be incomplete."),
+    "tools make-games": Command(MakeGamesOptions, _make, "interrupted; no game was left in the folder."),
     "tools make-demonstrations": Command(
         MakeDemonstrationsOptions, _demonstrate, "interrupted; the file was not completed."
     ),

@@ -12,11 +12,14 @@ from typing import Annotated, Any
 
 import tyro
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, to_atif
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, require_empty, say
 from skillc_lab.report import make_report, object_or_empty, recorded_episodes, replay_page
+
+_SHOP = "webshop"
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class ReportOptions:
 
 
 def _report(options: ReportOptions) -> int:
+    if options.run.resolve() in (place.resolve() for place in options.versus):
+        raise ConfigError(f"--versus names {options.run} itself; name other runs, or leave it out")
     files = make_report(
         options.run,
         before=options.before,
@@ -112,6 +117,9 @@ def _config(options: ReplayOptions) -> dict[str, Any]:
 def _shop(options: ReplayOptions) -> dict[str, Any]:
     """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
     kept = _config(options)
+    played, shop = env_spec(str(kept.get("env", _SHOP))), env_spec(_SHOP)
+    if played.task_types and played.task_types != shop.task_types:
+        raise ConfigError(f"{options.run} was played in {played.name}, not in the shop; leave out --site for a page")
     data = options.data or kept.get("data")
     if data is None:
         raise ConfigError(f"{options.run} does not say which shop its episodes were played in; name it with --data.")

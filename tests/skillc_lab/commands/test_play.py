@@ -23,6 +23,7 @@ from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.episodes import EpisodeRecorder, write_jsonl
 from skillc_lab.cli.main import main as skillc
+from skillc_lab.commands import make_games
 from skillc_lab.commands.play import Game, in_columns, play
 
 
@@ -173,6 +174,11 @@ def test_recorded_episodes_are_shown_in_their_shop(tmp_path):
     assert status == 130
 
 
+def test_episodes_of_another_world_are_not_shown_in_the_shop(tmp_path, says):
+    (tmp_path / "config.json").write_text(json.dumps({"env": "alfworld", "data": "generated"}))
+    assert "was played in alfworld, not in the shop" in says("replay --site", tmp_path, status=2)
+
+
 def test_json_and_folder_are_the_same_catalogue(tmp_path, says):
     files = tmp_path / "files"
 
@@ -225,6 +231,20 @@ def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path, capsys):
     assert said.err.split() == ["valid_seen", "2/2"]
     made = GeneratedGames("valid_seen", ["heat", "pick2"], games_per_type=1, size="medium")
     assert open_games(tmp_path, split="valid_seen").task_ids == made.task_ids
+
+
+@pytest.mark.parametrize(("error", "status"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)])
+def test_games_that_cannot_be_written_leave_nothing(error, status, tmp_path, monkeypatch, capsys):
+    def full(split: str, done: int, total: int) -> None:
+        if done == 2:
+            raise error
+
+    monkeypatch.setattr(make_games, "count_line", full)
+    words = ["tools", "make-games", "--games-per-type", "1", "--splits", "train", "--out", str(tmp_path / "games")]
+    assert skillc(words) == status
+    assert (status == 130) or (f"{words[-1]} cannot be written: there is no space left" in capsys.readouterr().err)
+    monkeypatch.undo()
+    assert skillc(words) == 0
 
 
 def test_difficulty_mix_and_knobs_are_kept(tmp_path, says):
