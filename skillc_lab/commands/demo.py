@@ -121,7 +121,7 @@ def _played(options: DemoOptions, policy: Path) -> TrainConfig:
         training = replace(options, quick=True, data="generated", policy=None).training()
         return replace(training, split=options.splits[0], model=str(policy))
     given = {"env": options.env, "model": str(policy), "seed": options.seed, "share_prefixes": True}
-    settings, _ = complete_settings({**given, "split": options.splits[0], **options.train_options}, learning=False)
+    settings, _ = complete_settings({**given, "split": options.splits[0], **options.further_settings()}, learning=False)
     return TrainConfig(**settings)
 
 
@@ -148,13 +148,13 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     # A language model takes its time: half as many tasks.
     per_type = options.held_out or max(1, options.tasks.held_out_per_type // (20 if options.model else 10))
     settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
-    make_folder(folder)
-    check_same(options)
     for held_out in settings.values():
         # A checkpoint that is broken is found before minutes are spent on playing another one.
         with without_bars():
             load_plain_tokenizer(held_out)
             load_model(held_out)
+    make_folder(folder)
+    check_same(options)
     reports = {}
     for name, held_out in settings.items():
         report = evaluate_policy(held_out, per_type=per_type, folder=folder / name, progress=told)

@@ -20,7 +20,7 @@ from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import DemoTasks
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import RunRecords, make_report
-from skillc_lab.studies import cores, run_jobs
+from skillc_lab.studies import check_settings, cores, run_jobs
 from trainers.base import REAL, SHIPPED, hardest_start, shipped_names, shipped_policy
 from trainers.config import RECOMMENDED, TrainConfig
 from trainers.evaluation import Change, PairedReport, compare_reports, evaluate_policy
@@ -135,6 +135,10 @@ class DemoOptions:
         quick |= {"model": self.model} if self.model else {}
         return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": self.splits}
 
+    def further_settings(self) -> dict[str, Any]:
+        """Those of training that were named, by their current names."""
+        return check_settings(self.train_options, "--train.SETTING")
+
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
         # What halves the time might not go with a policy or an option of the user's own.
@@ -148,7 +152,7 @@ class DemoOptions:
             **small_policy_settings(self.env, self.place),
             **({} if theirs else _QUICK),
         }
-        return TrainConfig(**{**settings, **self.train_options})
+        return TrainConfig(**{**settings, **self.further_settings()})
 
 
 def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -220,9 +224,9 @@ def _check(options: DemoOptions) -> None:
         raise MissingDataError(
             f"There is no checkpoint folder {options.policy}; make one with `skillc tools make-policy`."
         )
-    make_folder(options.folder)
     for split in (training.split, *options.splits):
         tasks_of(replace(training, split=split))
+    make_folder(options.folder)
     check_same(options)
 
 

@@ -89,8 +89,11 @@ def _run(options: EvaluateOptions) -> int:
 
 
 def configured(settings: Settings, base_url: str | None) -> TrainConfig:
-    """The settings, with the address of a server among the engine's options if there is one."""
+    """An evaluation's settings, with the address of a server among the engine's options if there is one."""
     config = settings.config()
+    for name in ("run", "resume"):
+        if getattr(config, name) != getattr(TrainConfig, name):
+            raise ConfigError(f"{name} is of a training run; leave it out, and name the evaluation's folder by --out")
     if base_url is None:
         return config
     return config.with_(engine_options={**config.engine_options, "base_url": base_url})
@@ -99,7 +102,7 @@ def configured(settings: Settings, base_url: str | None) -> TrainConfig:
 def task_lines(path: Path) -> list[str]:
     """The task ids of a file, one a line; a ConfigError where it cannot be read, or names none."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, ValueError) as error:
         raise ConfigError(f"--tasks {path} cannot be read: {error}") from error
     if not any(lines):

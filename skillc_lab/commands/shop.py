@@ -29,6 +29,7 @@ from skillc_gym.envs.webshop.catalog import (
 from skillc_gym.envs.webshop.goals import keep_nouns, noun_tagger
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.command import Command, complain, require_empty, say
+from trainers.base import Count
 
 FILES = ("items_shuffle.json", "items_ins_v2.json", "items_human_ins.json")
 SHOWN_NOTES = 10
@@ -213,7 +214,7 @@ class ServeWebshopOptions:
     "none", or a text of your own."""
     record: Path | None = None
     """Keep what people do as demonstrations, a line each, in this file."""
-    record_limit: int = 64
+    record_limit: Count = 64
     """How large that file may become, in MiB."""
     upstream_routes: bool = False
     """Open episodes at /SESSION and /fixed_N, for agents made for upstream's own site."""

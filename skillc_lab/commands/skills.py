@@ -73,6 +73,7 @@ def _check(options: SkillsOptions) -> int:
 
 
 def _diff(options: SkillsOptions) -> int:
+    _refuse(options, "env", "model", "shows")
     if options.other is None:
         raise ConfigError("skillc skills diff compares two libraries; name the second")
     lines = diff_libraries(_library(options.library), _library(options.other))
@@ -100,10 +101,15 @@ def _shown(options: SkillsOptions) -> int:
 
 
 def _lint(options: SkillsOptions) -> int:
-    for name in ("model", "shows"):
-        if getattr(options, name) is not None:
-            raise ConfigError(f"skillc skills lint has no use for --{name}; leave it out, or take skillc skills check")
+    _refuse(options, "env", "model", "shows")
     return _tell(lint_library(_one_library(options)))
+
+
+def _refuse(options: SkillsOptions, *names: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            what = f"skillc skills {options.what} has no use for --{name}"
+            raise ConfigError(f"{what}; leave it out, or take skillc skills check")
 
 
 _LOOKS = {"check": _check, "lint": _lint, "diff": _diff, "shown": _shown}

