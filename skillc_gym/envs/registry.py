@@ -31,7 +31,7 @@ __all__ = [
     "description_of",
     "env_spec",
     "env_specs",
-    "not_made",
+    "make_env",
     "register",
     "short_type",
     "warm_started",
@@ -216,8 +216,23 @@ def warm_started_names() -> tuple[str, ...]:
     return tuple(spec.name for spec in env_specs() if spec.warm_start)
 
 
-def not_made(env_id: str, given: Mapping[str, Any], error: TypeError) -> Exception:
-    """The error for arguments that an environment cannot be made from; for one that it lacks, with those it takes."""
+def make_env(env_id: str, /, **given: Any) -> gymnasium.Env[Any, Any]:
+    """``gymnasium.make``, with its errors in words.
+
+    Raises:
+        UnknownNameError: There is no such id, or the environment takes no such argument; with those that there are.
+        ConfigError: It cannot be made from these.
+    """
+    try:
+        return gymnasium.make(env_id, **given)
+    except gymnasium.error.UnregisteredEnv as error:
+        remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
+        raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
+    except TypeError as error:
+        raise _not_made(env_id, given, error) from error
+
+
+def _not_made(env_id: str, given: Mapping[str, Any], error: TypeError) -> Exception:
     known = _parameters(env_id)
     if known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
         for name in given:

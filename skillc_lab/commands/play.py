@@ -12,9 +12,9 @@ from typing import Any
 import gymnasium
 
 from skill_library import SkillLibrary, load_library
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, not_made
+from skillc_gym.envs.registry import EnvSpec, env_spec, make_env
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import SkillCError, unknown_name
+from skillc_gym.errors import SkillCError
 from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
 from trainers.base import Natural
@@ -223,12 +223,7 @@ class PlayOptions:
         }
         given = {name: value for name, value in wanted.items() if value is not None} | dict(self.env_options)
         plain: dict[str, Any] = {"render_mode": "ansi", "max_episode_steps": 10_000, "disable_env_checker": True}
-        try:
-            return gymnasium.make(spec.id, **plain, **given)
-        except gymnasium.error.UnregisteredEnv as error:
-            raise unknown_name("environment", self.env, [found.name for found in env_specs()]) from error
-        except TypeError as error:
-            raise not_made(spec.id, given, error) from error
+        return make_env(spec.id, **plain, **given)
 
 
 def _run(options: PlayOptions) -> int:

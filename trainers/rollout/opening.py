@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import env_specs, not_made
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.envs.registry import make_env
+from skillc_gym.errors import ConfigError
 from skillc_gym.panels import ranked, tasks_by_type
 from trainers.base import TaskSampling, load_object
 from trainers.config import TrainConfig
@@ -41,21 +40,11 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
 def open_env(config: TrainConfig) -> Iterator[Any]:
     """The configured environment without wrappers, to ask it for its tasks; closed in the end."""
     kwargs = {key: value for key, value in config.env_kwargs.items() if key != "max_episode_steps"}
-    env = _make_env(config.env_id, kwargs)
+    env = make_env(config.env_id, **kwargs)
     try:
         yield env.unwrapped
     finally:
         env.close()
-
-
-def _make_env(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
-    try:
-        return gymnasium.make(env_id, **kwargs)
-    except gymnasium.error.UnregisteredEnv as error:
-        remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
-        raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
-    except TypeError as error:
-        raise not_made(env_id, kwargs, error) from error
 
 
 def chat_format(config: TrainConfig) -> ChatFormat:

@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import warm_started
+from skillc_gym.envs.registry import make_env, warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
@@ -69,7 +69,7 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
         raise ConfigError(f"Demonstrations have no slips in {config.env}; slips must be 0, got {config.slips}.")
     if spec.library is None:
         raise ConfigError(f"Demonstrations show skills, and the description of {spec.id} names no skill library.")
-    env = gymnasium.make(spec.id, **config.env_kwargs)
+    env = make_env(spec.id, **config.env_kwargs)
     injected = SkillInjection(env, library=spec.library, where="info")
     formatted = ActionFormat(injected, require_think=config.thoughts, tail=chat_format.reply_tail)
     return ChatPrompt(formatted, chat_format)

@@ -8,7 +8,7 @@ import pytest
 
 import skillc_gym.envs.registry as module
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, register, short_type, warm_started
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, make_env, register, short_type, warm_started
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.lazy import load_reference
 
@@ -106,15 +106,18 @@ def test_wording_is_the_environments_own_where_it_says_so():
         env_spec("alfworld").chat_format("no format")
 
 
-def test_an_argument_that_an_environment_lacks_is_told_with_those_it_takes():
-    raised = TypeError("no such thing was raised from the environment creator for skillc/...")
-    names = ("skillc/ALFWorld-v0", "skillc/WebShop-v0", "other")
-    told = [str(module.not_made(name, {"sise": 3}, raised)) for name in names]
-    assert told[0].startswith("Unknown option of skillc/ALFWorld-v0 'sise'; expected one of: split, data, task_types")
-    assert [each.partition(" (env=")[0] for each in told[1:]] == [
-        f"{name} cannot be made from {{'sise': 3}}" for name in names[1:]
-    ]
-    assert told[1].endswith("no such thing")
+def test_an_environment_that_cannot_be_made_says_why_in_words(registry):
+    with pytest.raises(UnknownNameError, match="option of skillc/ALFWorld-v0 'sise'; expected one of: split, data"):
+        make_env("skillc/ALFWorld-v0", data="generated", sise=3)
+    with pytest.raises(UnknownNameError, match="environment 'skillc/ALFWorld-v9'; expected one of: alfworld"):
+        make_env("skillc/ALFWorld-v9")
+
+    def refuse(**_: object) -> None:
+        raise TypeError("no such thing")
+
+    gymnasium.register("rooms/Rooms-v0", entry_point=refuse)
+    with pytest.raises(ConfigError, match=r"Rooms-v0 cannot be made from \{'sise': 3\}.*: no such thing$"):
+        make_env("rooms/Rooms-v0", sise=3)
 
 
 def test_descriptions_bring_in_no_environment():

@@ -59,6 +59,7 @@ EVALUATION = [
 POLICY = [
     ("--data {bad}/cut", ["game.tw-pddl", "JSON"]),
     ("--episodes 0", ["episodes must be at least 1"]),
+    ("--env.bogus 1", ["option of skillc/ALFWorld-v0 'bogus'"]),
     ("--out {bad}/archive.zip/x", ["archive.zip", "choose another"]),
 ]
 DEMO = [
