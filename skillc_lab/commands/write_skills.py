@@ -202,6 +202,8 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
     source = Path(options.source)
     if options.references and not source.is_dir():
         raise ConfigError("--references is about folders of skills; leave it out for a file or a library by its name")
+    if options.source in BUILT_IN and options.form:
+        raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
     if options.source in BUILT_IN:
         return list(load_library(options.source).skills)
     if not source.is_dir() and not source.is_file():

@@ -36,6 +36,7 @@ _EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
     "string_type": "a text",
     "tuple_type": "a list",
+    "dict_type": "values by their names",
 }
 
 

@@ -153,6 +153,7 @@ OTHERS = {
         ("alfworld x --to yaml", "form of skills 'yaml'"),
         ("alfworld mine --to bank", "nothing is overwritten"),
         ("alfworld x --references", "about folders of skills"),
+        ("alfworld x --form bank", "leave it out for the library"),
     ],
     "skills": [
         ("chek alfworld", "check"),
