@@ -190,6 +190,7 @@ def _study(options: StudyOptions) -> int:
     folder = options.out or Path("runs/studies") / options.run_file.stem
     if options.draw:
         return _drawn(options, folder)
+    _at_once(options)
     plan = read_run_file(options.run_file, folder)
     cells = plan.choose(options.methods, options.starts, options.seeds)
     played = options.changed.plan(plan) if options.changed else plan

@@ -223,7 +223,7 @@ class PlayOptions:
         }
         given = {name: value for name, value in wanted.items() if value is not None} | dict(self.env_options)
         plain: dict[str, Any] = {"render_mode": "ansi", "max_episode_steps": 10_000, "disable_env_checker": True}
-        return make_env(spec.id, **plain, **given)
+        return make_env(spec.id, **{**plain, **given})
 
 
 def _run(options: PlayOptions) -> int:

@@ -36,7 +36,7 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
-    if not trained.finished and plan.config.max_minutes is None:
+    if not trained.finished and plan.training(cell).max_minutes is None:
         raise KeyboardInterrupt
     if not trained.finished:
         return None
@@ -83,7 +83,7 @@ def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
 
 def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
     """Writes a cell's result with the hashes of the protocol and of the skill library that it is of."""
-    of = {"protocol": plan.digest(cell), "library_sha256": plan.library_sha256}
+    of = {"protocol": plan.digest(cell), "library_sha256": plan.library_sha256(cell)}
     write_json(cell_path(plan, cell), {**of, **result.to_json()})
 
 
@@ -98,11 +98,12 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         return None
     values = json.loads(path.read_text(encoding="utf-8"))
     # Earlier versions kept no hash of the library.
-    same_skills = values.pop("library_sha256", plan.library_sha256) == plan.library_sha256
+    skills = plan.library_sha256(cell)
+    same_skills = values.pop("library_sha256", skills) == skills
     if values.pop("protocol", None) != plan.digest(cell) or not same_skills:
         raise CheckpointError(
             f"{path} was run under another protocol{'' if same_skills else ' (the skill library has changed)'}; name "
-            "another folder, or delete it to run it again"
+            f"another folder, or delete it and {plan.folder / 'runs' / cell.name} to run it again"
         )
     return CellResult.from_json(values)
 

@@ -152,12 +152,6 @@ class ComparisonPlan:
         return self.config.budget_tokens or 0
 
     @property
-    def library_sha256(self) -> str:
-        """Hash of the texts of the skill library; empty without one."""
-        library = graded_library(self.config)
-        return library.sha256 if library else ""
-
-    @property
     def cells(self) -> tuple[Cell, ...]:
         """All cells, seed by seed, so that an interrupted table is a whole one of fewer seeds."""
         return tuple(Cell(start, label, seed) for seed in self.seeds for start in self.models for label in self.methods)
@@ -205,13 +199,21 @@ class ComparisonPlan:
 
     def digest(self, cell: Cell) -> str:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
-        config = self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
+        config = self._played(cell)
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
         if not cell.trained:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
         return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
+
+    def library_sha256(self, cell: Cell) -> str:
+        """Hash of the texts of the skill library that a cell is shown; empty without one."""
+        library = graded_library(self._played(cell))
+        return library.sha256 if library else ""
+
+    def _played(self, cell: Cell) -> TrainConfig:
+        return self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
 
     def training(self, cell: Cell) -> TrainConfig:
         """The settings of a cell's run; an error where they contradict each other."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.cells import begun_cells, read_cell, run_cell
+from skillc_lab.studies.cells import begun_cells, cell_path, read_cell, run_cell
 from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
@@ -65,7 +65,7 @@ def compare(
     meant = plan.with_starts(plan.cells if cells is None else cells)
     make_folder(plan.folder / "cells")
     done = _done(plan)
-    _require_cells(plan, done)
+    _require_cells(plan)
     missing = [cell for cell in meant if cell not in done]
     try:
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
@@ -106,20 +106,26 @@ def _done(plan: ComparisonPlan) -> dict[Cell, CellResult]:
     return {cell: found for cell in plan.jobs if (found := read_cell(plan, cell))}
 
 
-def _require_cells(plan: ComparisonPlan, done: Mapping[Cell, CellResult]) -> None:
-    """Refuses to write an empty record over one whose cells have gone."""
+def _require_cells(plan: ComparisonPlan) -> None:
+    """Refuses to write over a record none of whose cells is there any more."""
     path = record_path(plan)
-    if not done and path.is_file() and read_record(path).results:
+    recorded = [Cell(*result.place) for result in read_record(path).results] if path.is_file() else []
+    trained = [cell for cell in recorded if cell.trained]
+    if trained and not any(cell_path(plan, cell).is_file() for cell in trained):
         raise ConfigError(
-            f"{path} is a record, and {plan.folder / 'cells'} has none of its cells: they would be lost. Take "
-            f"them over (skillc study ... --restore {path}), or name another folder"
+            f"{path} is a record, and {plan.folder / 'cells'} has none of its cells: they would be lost. Name another "
+            f"folder; or, for a study, take them over by --restore {path}"
         )
 
 
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
     """Does a cell, unless that is done, or another process is at it."""
-    with _alone(plan, cell) as alone:
-        return read_cell(plan, cell) or (work(plan, cell) if alone else None)
+    for _ in range(2):
+        with _alone(plan, cell) as alone:
+            if (done := read_cell(plan, cell)) or alone:
+                return done or work(plan, cell)
+        time.sleep(0.5)  # the other may only have asked who is at it
+    return None
 
 
 def _is_taken(plan: ComparisonPlan, cell: Cell) -> bool:
@@ -134,7 +140,9 @@ def _alone(plan: ComparisonPlan, cell: Cell) -> Iterator[bool]:
         try:
             stack.enter_context(RunFolder(plan.folder / "locks" / cell.name).locked())
             alone = True
-        except ConfigError:
+        except ConfigError as error:
+            if not isinstance(error.__cause__, BlockingIOError):
+                raise
             alone = False
         yield alone
 

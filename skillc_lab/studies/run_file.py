@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -153,12 +153,18 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 class _EachKeyOnce(yaml.SafeLoader):
     """Refuses a key that stands twice, of which YAML takes the last."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        names = [key.value for key, _ in node.value]
-        for name in names:
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._looked_at: set[yaml.MappingNode] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        names = [key.value for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+        # A mapping that was merged before has been looked at.
+        for name in () if node in self._looked_at else names:
             if names.count(name) > 1:
                 raise ValueError(f"the key {name} stands twice; leave one of the two")
-        return super().construct_mapping(node, deep)
+        self._looked_at.add(node)
+        super().flatten_mapping(node)
 
 
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:

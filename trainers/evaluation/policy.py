@@ -210,8 +210,9 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     make_folder(folder)
     if (folder / "metrics.jsonl").exists():
         raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
-    begun, there = (folder / IDENTITY_FILE).exists(), (folder / "config.json").exists()
-    if there and not begun and not (folder / "report.json").exists():
+    # Earlier versions wrote transcripts first.
+    begun = any((folder / name).exists() for name in (IDENTITY_FILE, "report.json", "transcripts.jsonl"))
+    if (folder / "config.json").exists() and not begun:
         raise ConfigError(f"{folder} holds something else, such as a model (config.json); name another --out.")
     if not (folder / "report.json").exists():
         return

@@ -121,18 +121,18 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_s
     A CheckpointError names what differs in configuration, tasks or skills, or says that it is damaged.
     """
     meta = read_meta(path)
-    # Earlier versions did not keep it.
-    if meta.get("library_sha256", library_sha256) != library_sha256:
-        raise CheckpointError(
-            f"The skill library has changed since {path} was written; put its texts back, or start a new run with "
-            "run=another/folder."
-        )
     differences = config.differences(meta["config"])
     if differences:
         listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())
         raise CheckpointError(
             f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings; or train on "
             "from its policy with others, model=RUN/policy run=another/folder; or start a new run with "
+            "run=another/folder."
+        )
+    # Earlier versions did not keep it.
+    if meta.get("library_sha256", library_sha256) != library_sha256:
+        raise CheckpointError(
+            f"The skill library has changed since {path} was written; put its texts back, or start a new run with "
             "run=another/folder."
         )
     if meta["task_digest"] != task_digest:

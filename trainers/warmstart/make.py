@@ -125,12 +125,20 @@ def _require_device(device: str) -> None:
 def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
     """Refuses a folder of something else: a run, a model, a policy of another recipe."""
     if (folder / CARD).is_file():
-        theirs, mine = read_object(folder / CARD).get("recipe"), json.loads(json.dumps(asdict(recipe)))
-        if theirs != mine:
+        mine = json.loads(json.dumps(asdict(recipe)))
+        if _completed(read_object(folder / CARD).get("recipe", {}), mine) != mine:
             raise ConfigError(f"{folder} holds the policy of another recipe; name another folder, or delete it.")
     # Interrupted at its end, it has weights and no card yet.
     elif not (folder / CLONING_FILE).is_file() and any((folder / name).is_file() for name in _OTHERS):
         raise ConfigError(f"{folder} holds something else, a run or a model; name another folder.")
+
+
+def _completed(recipe: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe of an earlier version with today's values where it had none."""
+    return {
+        name: _completed(recipe[name], value) if isinstance(value, dict) and name in recipe else recipe.get(name, value)
+        for name, value in now.items()
+    }
 
 
 def make_policy(

@@ -98,6 +98,11 @@ def test_a_library_that_does_not_serve_the_task_ends_no_game(game):
     assert "shopping" in game.said[-2]
 
 
+def test_a_player_may_set_what_a_game_is_made_with(monkeypatch, says):
+    monkeypatch.setattr("builtins.input", lambda _="": ":quit")
+    assert "coin" in says("play --env coins --seed 0 --env.max_episode_steps 20").lower()
+
+
 def test_commands_stand_in_columns_read_downwards():
     columns = in_columns(["go", "look", "open", "take", "use"], width=14).splitlines()
     assert columns == ["go     take", "look   use", "open"]

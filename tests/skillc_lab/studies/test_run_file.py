@@ -90,6 +90,14 @@ def test_a_file_that_makes_no_study_is_refused(text, error, message, tmp_path):
         read_run_file(tmp_path / "none.yaml", tmp_path)
 
 
+def test_keys_that_are_merged_may_be_set_again(tmp_path):
+    shared = "settings: &all {learning_rate: 0.1, temperature: 0.9}\n"
+    own = "overrides:\n  grpo: &own {<<: *all, learning_rate: 0.2}\n  ppo: {<<: *own, learning_rate: 0.3}\n"
+    plan = plan_of(tmp_path, TEXT + shared + own)
+    assert [plan.overrides[name]["learning_rate"] for name in ("grpo", "ppo")] == [0.2, 0.3]
+    assert plan.overrides["ppo"]["temperature"] == 0.9
+
+
 def test_the_held_out_split_is_the_environments_own_where_it_has_one(monkeypatch):
     assert held_out_split("webshop", None) == "test"
     assert held_out_split("webshop", "valid") == "valid"

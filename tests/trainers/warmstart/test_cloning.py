@@ -1,5 +1,6 @@
 """Policies that are cloned, small ones and language models: what is imitated, of which words, and to the same end."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from trainers.warmstart import (
     vocabulary,
 )
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_conversation
+from trainers.warmstart.make import CARD
 from trainers.warmstart.policy import SPECIAL, UNKNOWN, words
 
 WORDS = ["agent", "see", "take", "mug", "plate", "nothing", "look"]
@@ -132,6 +134,13 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     careless = warm_started("alfworld")[1].error_rates
     assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(careless, 1.0)
     card = make_policy(recipe, tmp_path / "policy")
+    written = json.loads((tmp_path / "policy" / CARD).read_text())
+    del (
+        written["recipe"]["lora_rank"],
+        written["recipe"]["demonstrations"]["thoughts"],
+    )  # as in cards of earlier versions
+    (tmp_path / "policy" / CARD).write_text(json.dumps(written))
+    assert make_policy(recipe, tmp_path / "policy") == card
     with pytest.raises(ConfigError, match="policy of another recipe"):
         make_policy(replace(recipe, seed=recipe.seed + 1), tmp_path / "policy")
     (tmp_path / "run").mkdir()

@@ -89,7 +89,7 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
     return GRPOConfig(
         output_dir=config.run_folder,
         use_cpu=not cuda,
-        seed=config.seed % 2**31,  # numpy takes no larger one; what draws in an update has seeds of its own
+        seed=config.seed % 2**32,  # numpy takes no larger one; what draws in an update has seeds of its own
         per_device_train_batch_size=2,
         num_generations=2,
         gradient_accumulation_steps=config.micro_batches,

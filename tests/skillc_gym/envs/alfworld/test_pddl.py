@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.goals import compile_goal
-from skillc_gym.envs.alfworld.engine.pddl import parse_expression, parse_problem
+from skillc_gym.envs.alfworld.engine.pddl import MAX_CHARACTERS, parse_expression, parse_problem
 from skillc_gym.envs.alfworld.engine.tables import Tables
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError
@@ -32,6 +32,11 @@ def write(tree):
 @given(TREES)
 def test_what_is_written_is_read(tree):
     assert parse_expression(write(tree)) == tree
+
+
+def test_a_text_that_is_too_long_is_not_read():
+    with pytest.raises(InvalidGameError, match="at most 1,000,000"):
+        parse_expression(" " * (MAX_CHARACTERS + 1))
 
 
 def test_a_problem_is_read_in_lower_case_without_costs_comments_and_duplicates():
