@@ -37,6 +37,7 @@ from skillc_lab.studies import (
     regimes_of,
     success,
     with_baseline,
+    with_method,
 )
 from skillc_lab.studies.result import area_under_curve
 from skillc_lab.studies.table import BaselineComparison
@@ -67,6 +68,10 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
         path, method = options.baseline_from
         other = read_record(Path(path))
         records = [(path, with_baseline(record, other, method)) for path, record in records]
+    if options.beside_from:
+        path, method = options.beside_from
+        other = read_record(Path(path))
+        records = [(path, with_method(record, other, method)) for path, record in records]
     return [(path, regime) for path, record in records for regime in regimes_of([record])]
 
 
@@ -329,6 +334,8 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     taken = "criteria, gains, reading: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
+    added = "criteria: a record of the same tasks and a method whose cells are added to those of the records"
+    parser.add_argument("--beside-from", nargs=2, metavar=("RECORD", "METHOD"), help=added)
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 
 

@@ -40,6 +40,7 @@ from skillc_lab.studies import (
     read_record,
     regimes_of,
     with_baseline,
+    with_method,
 )
 from skillc_lab.tables import read_json
 from trainers.recipes import RECOMMENDED, get_recipe
@@ -78,6 +79,12 @@ def _map(*names: str) -> Draw:
 
 def _curves(*names: str) -> Draw:
     return lambda path: draw_curves(_regimes(names), path)
+
+
+def _long_curves(path: Path) -> None:
+    """GRPO's hotter setting, which a later study has, stands beside the others."""
+    record, later = (read_record(RECORDS / f"{name}.json") for name in ("long_houses", "long_houses_grpo"))
+    draw_curves(regimes_of([with_method(record, later, "grpo.lr0.0003.t1.5")]), path)
 
 
 def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:
@@ -321,7 +328,7 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
-    "long_houses_curves": _curves("long_houses"),
+    "long_houses_curves": _long_curves,
     "main_games": _map("main_games"),
     "main_games_curves": _curves("main_games"),
     "main_houses": _map("main_houses"),

@@ -4,7 +4,15 @@ from skillc_lab.studies.cells import Changed, replay_cell, run_cell
 from skillc_lab.studies.check import check_cell, require_recorded, restore_cells
 from skillc_lab.studies.pictures import draw_band, draw_curves, draw_record, draw_regime_map
 from skillc_lab.studies.plan import UNTRAINED, Cell, ComparisonPlan, read_method
-from skillc_lab.studies.record import ComparisonRecord, Regime, read_record, regimes_of, with_baseline, write_comparison
+from skillc_lab.studies.record import (
+    ComparisonRecord,
+    Regime,
+    read_record,
+    regimes_of,
+    with_baseline,
+    with_method,
+    write_comparison,
+)
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
 from skillc_lab.studies.run import compare, cores, require_one_revision, run_jobs
 from skillc_lab.studies.run_file import check_settings, held_out_split, read_run_file
@@ -53,5 +61,6 @@ __all__ = [
     "tune",
     "tuning_table",
     "with_baseline",
+    "with_method",
     "write_comparison",
 ]

@@ -155,11 +155,17 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
 
 def with_baseline(record: ComparisonRecord, other: ComparisonRecord, method: str) -> ComparisonRecord:
     """A record whose baseline's cells are a method's of another one; a ConfigError where that played other tasks."""
-    taken = [replace(cell, method=record.baseline) for cell in other.results if cell.method == method]
-    kept = [cell for cell in record.results if cell.method != record.baseline]
+    return with_method(record, other, method, record.baseline)
+
+
+def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:
+    """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods."""
+    name = place or method
+    taken = [replace(cell, method=name) for cell in other.results if cell.method == method]
+    kept = [cell for cell in record.results if cell.method != name]
     if not taken or len({cell.panel_sha256 for cell in (*kept, *taken)}) > 1:
         raise ConfigError(f"{other.title} has no cells of {method} on the tasks of {record.title}")
-    return replace(record, results=[*taken, *kept])
+    return replace(record, results=[*taken, *kept] if place else [*kept, *taken])
 
 
 def by_lead(regimes: Sequence[Regime]) -> list[str]:

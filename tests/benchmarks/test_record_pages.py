@@ -236,6 +236,9 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     regime = with_baseline(read_record(path), read_record(tmp_path / "other.json"), "hot").regimes[0]
     assert regime.rows[0].method == "grpo", "the baseline stands first"
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict
+    added = ("--beside", "hot", "--beside-from", *words[-2:])
+    (found,) = table_of(across_studies, tmp_path, "criteria", path, "--method", "grpo", *added)["regimes"]
+    assert found["beside"]["hot"]["end"]["mean"] != 0, "its cells are added under its own name"
     (other["panels"]["q"],) = other["panels"].values()
     other["cells"] = [each | {"panel_sha256": "q"} for each in other["cells"]]
     write(tmp_path / "other.json", other)
