@@ -296,8 +296,9 @@ def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] 
     for name in (name for name in dir(kit) if name.startswith("test_")):
         try:
             getattr(kit, name)()
-        except AssertionError as error:
-            raise AssertionError(f"{name}: {error}") from error
+        except Exception as error:
+            said = str(error) if isinstance(error, AssertionError) else repr(error)
+            raise AssertionError(f"{name}: {said}") from error
         finally:
             kit.teardown_method()
 

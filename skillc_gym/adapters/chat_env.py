@@ -64,9 +64,10 @@ def paired_requests(
     Raises:
         ConfigError: A group without members, or more with the skill than there are.
     """
-    with_skill = group_size // 2 if n_plus is None else n_plus
-    if group_size < 1 or not 0 <= with_skill <= group_size:
-        raise ConfigError(f"Expected group_size >= 1 and 0 <= n_plus <= group_size, got {group_size=} and {n_plus=}")
+    if isinstance(task_ids, str):
+        raise ConfigError(f"task_ids is a list of task ids, got the text {task_ids!r}")
+    require_whole("group_size", group_size, 1)
+    with_skill = group_size // 2 if n_plus is None else require_whole("n_plus", n_plus, 0, group_size)
     return [
         EpisodeRequest(task_id, _group_seed(seed, group), int(member < with_skill), group)
         for group, task_id in enumerate(task_ids)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from skillc_gym.errors import CheckpointError, ConfigError, require_name
+from skillc_gym.values import require_whole
 
 _VERSION = 2
 
@@ -169,6 +170,8 @@ class InternalizationCurriculum:
     """
 
     def __init__(self, task_types: Sequence[str], **options: Any) -> None:
+        if isinstance(task_types, str | set | frozenset):
+            raise ConfigError(f"task_types is a list in a fixed order, got {task_types!r}")
         self._task_types = tuple(task_types)
         self._options = CurriculumOptions(**options)
         if not self._task_types or len(set(self._task_types)) != len(self._task_types):
@@ -275,6 +278,7 @@ class InternalizationCurriculum:
         Raises:
             ConfigError: A rate is missing or outside [0, 1], or ``margin`` lacks its standard errors.
         """
+        require_whole("step", step, 0)
         measured = self._measured(sr_with, sr_without)
         errors = self._errors(standard_error, measured)
         keep = self._options.alpha_val
@@ -335,6 +339,9 @@ class InternalizationCurriculum:
             raise ConfigError(
                 "margin > 0 needs the standard error of every measured type: update(..., standard_error={type: error})"
             )
+        for task_type, error in (given or {}).items():
+            if not 0 <= error < math.inf:
+                raise ConfigError(f"standard_error of {task_type!r} is a number from 0 up, got {error!r}")
         return given or {}
 
     def _retire(self, step: int, reasons: dict[str, str]) -> tuple[Retirement, ...]:

@@ -297,4 +297,4 @@ def _task_option(options: Mapping[str, Any] | None) -> str | None:
     task_id = options.get("task_id")
     if task_id is not None and not isinstance(task_id, str):
         raise ConfigError(f"The option 'task_id' is a string such as env.unwrapped.task_ids[0]; got {task_id!r}.")
-    return task_id
+    return None if task_id is None else str(task_id)  # NumPy's texts are no JSON

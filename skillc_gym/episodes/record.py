@@ -102,6 +102,8 @@ class EpisodeRecorder:
     """
 
     def __init__(self, observation: str, info: Mapping[str, Any], *, seed: int = 0, group_id: int = 0) -> None:
+        # The messages belong to whoever plays, who may go on with the same list.
+        self._messages = [dict(message) for message in info.get("messages", ())]
         self._first = info
         self._last = info
         self._seed, self._group_id = int(seed), int(group_id)
@@ -138,7 +140,7 @@ class EpisodeRecorder:
             task_score=float(self._last.get("task_score", 0.0)),
             terminated=self._ends[0],
             truncated=self._ends[1],
-            messages=[dict(message) for message in self._first.get("messages", ())],
+            messages=[dict(message) for message in self._messages],
             final_observation=self._observation,
             cut="steps" if self._ends == (False, True) else "",
         )

@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, MemberError
-from skillc_gym.values import require_whole
+from skillc_gym.values import require_switch, require_whole
 from skillc_gym.vector.columns import InfoColumns, info_columns
 from skillc_gym.vector.members import (
     AnyEnv,
@@ -101,13 +101,16 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 f"{skill_grade=} says how much of a skill is shown, and there is no library; pass library=..., or give "
                 "the grade to the members' own SkillInjection"
             )
+        wrappers = tuple(wrappers)
         if library is not None:
             injection = partial(SkillInjection, library=library, enabled=False, where=where, grade=skill_grade)
             wrappers = (injection, *wrappers)
         make = member_maker(env_or_id, env_kwargs)
         self.num_envs = num_groups * group_size
         self.envs: list[AnyEnv] = [reduce(lambda env, wrap: wrap(env), wrappers, make()) for _ in range(self.num_envs)]
-        self._autoreset = bool(autoreset)
+        if len({id(env.unwrapped) for env in self.envs}) < self.num_envs:
+            raise ConfigError("Members share one environment; pass a function that makes a new one at every call")
+        self._autoreset = require_switch("autoreset", autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)
@@ -254,13 +257,14 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         for place, (member, action) in enumerate(due):
             try:
                 outcome = self.envs[member].step(action) if waited is None else waited[place].result()
+                observation, reward, terminated, truncated, info = outcome
+                reward, info = float(reward), dict(info)
             except Exception as error:  # noqa: BLE001 - it is raised again once everybody has been stepped
                 raised[member] = error
                 continue
-            self._observations[member], reward, terminated, truncated, info = outcome
-            self._infos[member], rewards[member] = dict(info), reward
+            self._observations[member], self._infos[member], rewards[member] = observation, info, reward
             self._lengths[member] += 1
-            self._returns[member] += float(reward)
+            self._returns[member] += reward
             if terminated or truncated:
                 terminations[member], truncations[member] = terminated, truncated
                 self._hold([member])
@@ -292,7 +296,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Puts the generator of seeds back if a member raises in a reset."""
-        before, seed = copy.deepcopy(self.np_random), self.np_random_seed
+        before, seed = copy.deepcopy(self._np_random), self._np_random_seed
         try:
             yield
         except BaseException:
@@ -304,7 +308,10 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             super().reset(seed=None if seed is None else checked_seed(seed))
             drawn: list[int] = self.np_random.integers(2**31, size=self.num_groups).tolist()
             return drawn
-        return group_seeds(seed, self.num_groups, self.group_size)
+        seeds = group_seeds(seed, self.num_groups, self.group_size)
+        if self._np_random is None:  # what is drawn later follows from the first seeds that were given
+            super().reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))
+        return seeds
 
     def _start_all(self, episodes: Mapping[int, _Start]) -> None:
         """Starts groups: all of them, or none if a member raises."""

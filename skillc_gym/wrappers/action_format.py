@@ -10,7 +10,7 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from skillc_gym.spaces import Unicode, require_text, text_space
-from skillc_gym.values import require_whole
+from skillc_gym.values import require_switch, require_whole
 
 REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""
@@ -109,9 +109,10 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
 
     def __init__(self, env: gymnasium.Env[str, str], require_think: bool = True, tail: int = 0) -> None:
         require_whole("tail", tail, 0)
-        RecordConstructorArgs.__init__(self, require_think=bool(require_think), tail=tail)
+        require_think = require_switch("require_think", require_think)
+        RecordConstructorArgs.__init__(self, require_think=require_think, tail=tail)
         gymnasium.Wrapper.__init__(self, env)
-        self.require_think, self.tail = bool(require_think), tail
+        self.require_think, self.tail = require_think, tail
         self._longest = text_space(env, "action_space", "ActionFormat").max_length
         self.action_space = Unicode(max(REPLY_LENGTH, self._longest))
 

@@ -91,7 +91,8 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         return [user]
 
     def _answer(self, info: dict[str, Any], new: list[Message]) -> tuple[str, dict[str, Any]]:
-        chat = {"messages": list(self._messages), "new_messages": new, "observation": self._observation}
+        told = [[dict(each) for each in messages] for messages in (self._messages, new)]
+        chat = {"messages": told[0], "new_messages": told[1], "observation": self._observation}
         return self._messages[-1]["content"], {**info, **chat}
 
 

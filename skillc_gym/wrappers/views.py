@@ -77,7 +77,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
         self._mask[[self._index[name] for name in info["admissible_commands"] if name in self._index]] = 1
         if not ended and not self._mask.any():
             raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")
-        return {**info, "action_mask": self._mask, "executed_action": executed}
+        return {**info, "action_mask": self._mask.copy(), "executed_action": executed}
 
 
 _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")

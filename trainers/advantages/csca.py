@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skillc_gym.errors import CheckpointError, ConfigError
+from skillc_gym.values import require_switch
 from trainers.advantages.base import Advantages, RolloutBatch, Scheme
 from trainers.advantages.grouping import (
     FloatArray,
@@ -75,7 +76,7 @@ class Contrast:
             raise ConfigError(f"Contrast needs 0 <= decay < 1 and clip >= 0, got decay={decay}, clip={clip}")
         self.decay = float(decay)
         self.clip = float(clip)
-        self.bias_correction = bool(bias_correction)
+        self.bias_correction = require_switch("bias_correction", bias_correction)
         self._mean: dict[str, float] = {}
         self._count: dict[str, int] = {}
 

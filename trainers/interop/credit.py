@@ -107,10 +107,10 @@ def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "w
             outcome=[float(record["won"]) for record in records],
             task=[str(record["task_id"]) for record in records],
             task_type=[str(record["task_type"]) for record in records],
-            condition=[int(record["condition"]) for record in records],
+            condition=[record["condition"] for record in records],
             length=[float(record.get("steps", 0)) for record in records],
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"Expected records of episodes with task_id, task_type, condition, won and {_COLUMNS[returns]}, "
             f"as ChatEnv.record() gives them; {type(error).__name__}: {error}"

@@ -151,3 +151,9 @@ def test_groups_share_task_and_seed(group_size, data, seed):
     for row in ({}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}):
         with pytest.raises(ConfigError, match="paired_requests"):
             EpisodeRequest.from_row(row)
+
+
+def test_requests_are_of_whole_numbers_and_lists():
+    for wrong in ({"task_ids": "abc"}, {"task_ids": ["a"], "n_plus": 1.5}, {"task_ids": ["a"], "group_size": 0}):
+        with pytest.raises(ConfigError):
+            paired_requests(**wrong)

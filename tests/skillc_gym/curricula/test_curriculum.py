@@ -270,3 +270,15 @@ def test_misuse_of_the_wrapper_is_named(toy_library):
         SkillCurriculum(ToyEnv(), Fixed())
     with pytest.raises(ConfigError, match="types without a task: fly"):
         stack(toy_library, InternalizationCurriculum(["open", "fly"]))
+
+
+def test_an_update_that_is_refused_moves_nothing():
+    curriculum = InternalizationCurriculum(["a", "b"], margin=1.0)
+    before, rates = curriculum.state_dict(), {"a": 0.5, "b": 0.5}
+    for step, errors in ((1.5, {"a": 0.1, "b": 0.1}), (1, {"a": -0.5, "b": 0.1}), (1, {"a": 0.1, "b": float("nan")})):
+        with pytest.raises(ConfigError):
+            curriculum.update(rates, rates, step, standard_error=errors)
+    assert curriculum.state_dict() == before
+    for types in ("pick", {"a", "b"}):
+        with pytest.raises(ConfigError, match="a list in a fixed order"):
+            InternalizationCurriculum(types)

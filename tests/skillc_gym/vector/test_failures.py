@@ -108,6 +108,23 @@ def test_a_step_that_fails_keeps_what_the_others_got(groups):
     assert (groups.active.all(), groups.failed.any()) == (True, False)
 
 
+class Odd(ToyEnv):
+    """Answers without an info when it is asked to."""
+
+    def step(self, action):
+        outcome = super().step("wait" if action == "odd" else action)
+        return (*outcome[:4], None) if action == "odd" else outcome
+
+
+def test_an_answer_that_is_none_fails_its_member_alone(toy_library):
+    groups = PairedVectorEnv(Odd, 1, 3, library=toy_library)
+    groups.reset(seed=0)
+    with pytest.raises(MemberError, match="Member 1 of group 0"):
+        groups.step(["wait", "odd", "wait"])
+    assert groups.episode_lengths.tolist() == [1, 0, 1]
+    assert groups.failed.tolist() == [False, True, False]
+
+
 def test_several_failures_are_counted_and_survive_a_pickle(groups):
     with pytest.raises(MemberError, match=r"Member 0 .*\(and 5 others\) raised InvalidActionError") as caught:
         groups.step([3] * 6)

@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -258,3 +259,21 @@ def test_members_with_the_skill_see_the_vectors_grade(toy_library):
     assert infos["skill_grade"].tolist() == ["minimal"] * 2 + ["none"] * 4
     shown = load_library(toy_library).graded("minimal").for_task("open").text
     assert infos["skill_text"].tolist() == [shown] * 2 + [""] * 4
+
+
+def test_wrappers_may_come_from_a_generator_and_lists_of_seeds_decide_later_draws(toy_library):
+    limit = partial(TimeLimit, max_episode_steps=9)
+    made = [PairedVectorEnv(ToyEnv, 2, 2, library=toy_library, wrappers=(wrap for wrap in (limit,))) for _ in "ab"]
+    assert all(isinstance(env, TimeLimit) for env in made[0].envs)
+    for groups in made:
+        groups.reset(seed=[4, 5])
+    later = [groups.reset()[1]["episode_seed"].tolist() for groups in made]
+    assert later[0] == later[1]
+
+
+def test_members_that_are_one_environment_and_switches_in_words_are_refused(toy_library):
+    one = ToyEnv()
+    with pytest.raises(ConfigError, match="share one environment"):
+        PairedVectorEnv(lambda: one, 1, 2, library=toy_library)
+    with pytest.raises(ConfigError, match="autoreset is true or false"):
+        PairedVectorEnv(ToyEnv, 1, 2, autoreset="no")

@@ -90,6 +90,19 @@ def test_a_history_names_numbered_commands(numbered):
     assert "> look\n" in env.step(numbered.commands.index("look"))[0]
 
 
+def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
+    _, info = numbered.reset(seed=0)
+    info["action_mask"][:] = 0
+    assert numbered.action_masks().any()
+    chat = ChatPrompt(pick_env())
+    info = chat.reset(seed=0)[1]
+    recorder = EpisodeRecorder("", info)
+    info["messages"][0]["content"] = "changed"
+    info["messages"].append({"role": "user", "content": "more"})
+    assert chat.step("look")[-1]["messages"][0]["content"] != "changed"
+    assert len(recorder.episode().messages) == len(info["messages"]) - 1
+
+
 def test_a_chat_takes_numbered_commands(numbered):
     chat = ChatPrompt(numbered)
     chat.reset(seed=0)
