@@ -9,6 +9,8 @@ Examples:
 
 from __future__ import annotations
 
+import copy
+import itertools
 import pickle
 import re
 import tempfile
@@ -173,6 +175,22 @@ class TextEnvContract:
         again = _replay(core, state, actions)
         _require(again[-1][-1]["task_id"] == info["task_id"], "restore must bring back the task")
         _same(played, again, "restored after another task")
+
+    def test_copies_play_apart(self) -> None:
+        """What a copy plays changes nothing in its original; ``_separate`` is where they part."""
+        core, half = self._core(), max(1, self.walk_length // 2)
+        ways = filter(None, (copy.deepcopy, getattr(type(core), "copy", None)))
+        for copied, seed in itertools.product(ways, self.seeds):
+            expected = self._walk(core, seed)[1:]
+            _, info = core.reset(seed=seed)
+            rng = np.random.default_rng(seed)
+            first = self._steps(core, info, rng, half)
+            twin = copied(core)
+            self._walk(twin, self.seeds[0])
+            twin.close()
+            *_, last = first[-1][1]
+            rest = [] if len(first) == len(expected) else self._steps(core, last, rng, len(expected) - len(first))
+            _same(expected, [outcome for _, outcome in (*first, *rest)], "played beside a copy")
 
     def test_task_ids_are_fixed(self) -> None:
         """``task_ids`` is a sorted tuple without repetitions, the same in every instance; each id can be asked for."""

@@ -37,6 +37,18 @@ def leaking(env, state):
     env._now, env.np_random.bit_generator.state = state
 
 
+def emptying(env, task_id):
+    env.__dict__.setdefault("bag", []).clear()
+    return ToyEnv._start(env, task_id)
+
+
+def hoarding(env, action):
+    """Says how many actions there were, in a list that copies share."""
+    env.bag.append(action)
+    observation, *rest = ToyEnv._act(env, action)
+    return (f"{observation} {len(env.bag)}", *rest)
+
+
 def kit_of(make):
     kit = TextEnvContract()
     kit.make_env = make
@@ -67,6 +79,7 @@ FAULTS = {
         "test_snapshots_are_exact",
     ),
     "unpicklable": (faulty(_state=lambda env: (*ToyEnv._state(env), lambda: None)), "test_snapshots_are_exact"),
+    "sharing": (faulty(_start=emptying, _act=hoarding), "test_copies_play_apart"),
     "unsorted": (toys_with(task_ids=ToyEnv().task_ids[::-1]), "test_task_ids_are_fixed"),
     "eating options": (
         resetting(lambda env, options: {"task_id": options.pop("task_id", None)}),
