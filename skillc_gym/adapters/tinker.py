@@ -135,7 +135,7 @@ class PairedGroupBuilder(EnvGroupBuilder):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class RetryMember(RolloutStrategy):  # type: ignore[misc]
+class RetryMember(RolloutStrategy):  # type: ignore[misc]  # Any where types are checked: it is not installed there
     """Plays a member that has failed again: the same one, so that the group keeps its conditions.
 
     For ``rollout_error_tolerance``. Of tinker-cookbook's own strategies, ``RetryOnFailure`` (True) and

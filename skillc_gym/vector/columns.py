@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Info = Mapping[str, Any]
 _BOOLS = {bool, np.bool_}
@@ -122,3 +123,22 @@ def _dtype(kinds: set[type]) -> type:
     if all(kind in (int, float) or issubclass(kind, (np.integer, np.floating)) for kind in kinds):
         return np.float64
     return object
+
+
+def group_columns(
+    infos: Sequence[dict[str, Any]], n_plus: NDArray[np.int64], seeds: NDArray[np.uint64], held: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """The members' infos as columns, and what is known of their groups."""
+    size = len(infos) // len(n_plus)
+    own = {
+        "group_id": np.repeat(np.arange(len(n_plus)), size),
+        "condition": conditions_of(n_plus, size),
+        "episode_seed": np.repeat(seeds, size),
+        "held": held.copy(),
+    }
+    return {**info_columns(infos), **own, **{f"_{key}": np.ones(len(infos), dtype=np.bool_) for key in own}}
+
+
+def conditions_of(n_plus: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Condition of every member: the first ``n_plus`` of each group of ``size`` see the skill."""
+    return (np.arange(size) < n_plus[:, None]).astype(np.int64).ravel()

@@ -1,4 +1,4 @@
-"""The members of a vector: made again and again with the same wrappers, asked for as a caller asks, stepped."""
+"""The members of a vector: made with the same wrappers, asked for as a caller asks, started by group, stepped."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.envs.base import TextTaskEnv
-from skillc_gym.errors import ConfigError, require_name
+from skillc_gym.errors import ConfigError, MemberError, require_name
 from skillc_gym.values import require_whole
 
 AnyEnv = gymnasium.Env[Any, Any]
+StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 def member_maker(env: str | AnyEnv | Callable[..., AnyEnv], env_kwargs: Mapping[str, Any]) -> Callable[[], AnyEnv]:
@@ -179,3 +180,48 @@ def _one_each(actions: Any, held: NDArray[np.bool_]) -> Sequence[Any] | NDArray[
             "pass None for held members, or a dict {member: action} to step only some"
         )
     return actions
+
+
+class GroupStart(NamedTuple):
+    """How a group begins."""
+
+    seed: int
+    task_id: str | None
+    n_plus: int
+    skills: Sequence[Any]
+    """Per member, None for the library's text."""
+
+
+def start_group(
+    envs: Sequence[AnyEnv], group: int, start: GroupStart, switchable: bool
+) -> tuple[list[Any], list[dict[str, Any]]]:
+    """Resets a group's members; returns their observations and infos."""
+    answers, size = [], len(start.skills)
+    for place, env in enumerate(envs[group * size : (group + 1) * size]):
+        options: dict[str, Any] = {} if start.task_id is None else {"task_id": start.task_id}
+        if switchable:
+            options["skill"] = place < start.n_plus
+        if start.skills[place] is not None:
+            options["skill_text"] = start.skills[place]
+        answers.append(env.reset(seed=start.seed, options=options or None))
+    played = {info.get("task_id") for _, info in answers}
+    if len(played) > 1:
+        raise ConfigError(
+            f"Members of group {group} got different tasks from seed {start.seed}: {sorted(map(str, played))}"
+        )
+    return [observation for observation, _ in answers], [dict(info) for _, info in answers]
+
+
+def member_error(
+    raised: Mapping[int, Exception], result: StepResult, infos: Sequence[Mapping[str, Any]], group_size: int
+) -> MemberError:
+    """What members raised in a step, and what came of it for the others."""
+    first, error = next(iter(raised.items()))
+    group, task = first // group_size, infos[first].get("task_id")
+    others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
+    return MemberError(
+        f"Member {first} of group {group}, task {task!r},{others} raised {type(error).__name__}: {error}. What the "
+        "step returned for the others is in this error's result; reset those that raised.",
+        raised,
+        result,
+    )

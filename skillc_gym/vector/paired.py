@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -16,31 +16,23 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from skillc_gym.errors import ConfigError, MemberError
+from skillc_gym.errors import ConfigError
 from skillc_gym.values import require_switch, require_whole
-from skillc_gym.vector.columns import InfoColumns, info_columns
+from skillc_gym.vector.columns import InfoColumns, conditions_of, group_columns
 from skillc_gym.vector.members import (
     AnyEnv,
+    GroupStart,
     ResetOptions,
+    StepResult,
     checked_seed,
     group_seeds,
     member_actions,
+    member_error,
     member_maker,
+    start_group,
     step_at_once,
 )
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
-
-StepResult = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
-
-
-class _Start(NamedTuple):
-    """How a group begins."""
-
-    seed: int
-    task_id: str | None
-    n_plus: int
-    skills: Sequence[Any]
-    """Per member, None for the library's text."""
 
 
 class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
@@ -143,7 +135,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     @property
     def conditions(self) -> NDArray[np.int64]:
         """Condition of every member: int of shape (num_envs,), 1 with the skill."""
-        return _conditions(self._n_plus, self.group_size)
+        return conditions_of(self._n_plus, self.group_size)
 
     @property
     def observations(self) -> tuple[Any, ...]:
@@ -211,7 +203,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             seeds = self._draw_seeds(seed)
             self._start_all(
                 {
-                    group: _Start(seeds[group], tasks[group], n_plus[group], skills[group])
+                    group: GroupStart(seeds[group], tasks[group], n_plus[group], skills[group])
                     for group in np.flatnonzero(wanted).tolist()
                 }
             )
@@ -270,7 +262,9 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 self._hold([member])
         result = self._batch(), rewards, terminations, truncations, self._columns()
         if raised:
-            raise self._failure(raised, result) from next(iter(raised.values()))
+            self._failed[list(raised)] = True
+            self._hold(list(raised))
+            raise member_error(raised, result, self._infos, self.group_size) from next(iter(raised.values()))
         return result
 
     def render(self) -> tuple[Any, ...]:
@@ -313,13 +307,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             super().reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))
         return seeds
 
-    def _start_all(self, episodes: Mapping[int, _Start]) -> None:
+    def _start_all(self, episodes: Mapping[int, GroupStart]) -> None:
         """Starts groups: all of them, or none if a member raises."""
         self._ready = False
         for group in episodes:
             self._started[group] = False
             self._hold(self.members(group))
-        begun = {group: self._reset_members(group, episode) for group, episode in episodes.items()}
+        begun = {group: start_group(self.envs, group, start, self._switchable) for group, start in episodes.items()}
         # Infos that were not looked at yet hold these two arrays as they were.
         self._n_plus, self._seeds = self._n_plus.copy(), self._seeds.copy()
         for group, episode in episodes.items():
@@ -331,30 +325,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._lengths[span], self._returns[span] = [0] * self.group_size, [0.0] * self.group_size
         self._ready = all(self._started)
 
-    def _reset_members(self, group: int, start: _Start) -> tuple[list[Any], list[dict[str, Any]]]:
-        """Resets a group's members; returns their observations and infos."""
-        answers = []
-        for place, member in enumerate(self.members(group)):
-            options: dict[str, Any] = {} if start.task_id is None else {"task_id": start.task_id}
-            if self._switchable:
-                options["skill"] = place < start.n_plus
-            if start.skills[place] is not None:
-                options["skill_text"] = start.skills[place]
-            answers.append(self.envs[member].reset(seed=start.seed, options=options or None))
-        played = {info.get("task_id") for _, info in answers}
-        if len(played) > 1:
-            raise ConfigError(
-                f"Members of group {group} got different tasks from seed {start.seed}: {sorted(map(str, played))}"
-            )
-        return [observation for observation, _ in answers], [dict(info) for _, info in answers]
-
     def _restart_finished(self) -> frozenset[int]:
         nothing = [None] * self.group_size
         finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
         with self._all_or_nothing():
             self._start_all(
                 {
-                    group: _Start(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
+                    group: GroupStart(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
                     for group in finished
                 }
             )
@@ -371,36 +348,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         batch: Any = create_empty_array(self.single_observation_space, n=self.num_envs)
         return concatenate(self.single_observation_space, self._observations, batch)
 
-    def _failure(self, raised: Mapping[int, Exception], result: StepResult) -> MemberError:
-        self._failed[list(raised)] = True
-        self._hold(list(raised))
-        first, error = next(iter(raised.items()))
-        group, task = first // self.group_size, self._infos[first].get("task_id")
-        others = f" (and {len(raised) - 1} others)" if len(raised) > 1 else ""
-        return MemberError(
-            f"Member {first} of group {group}, task {task!r},{others} raised {type(error).__name__}: {error}. What the "
-            "step returned for the others is in this error's result; reset those that raised.",
-            raised,
-            result,
-        )
-
     def _columns(self) -> InfoColumns:
         """The infos as they are now: what a later step or reset changes, it replaces."""
-        return InfoColumns(_columns, tuple(self._infos), self._n_plus, self._seeds, self._held)
-
-
-def _columns(
-    infos: Sequence[dict[str, Any]], n_plus: NDArray[np.int64], seeds: NDArray[np.uint64], held: NDArray[np.bool_]
-) -> dict[str, Any]:
-    size = len(infos) // len(n_plus)
-    own = {
-        "group_id": np.repeat(np.arange(len(n_plus)), size),
-        "condition": _conditions(n_plus, size),
-        "episode_seed": np.repeat(seeds, size),
-        "held": held.copy(),
-    }
-    return {**info_columns(infos), **own, **{f"_{key}": np.ones(len(infos), dtype=np.bool_) for key in own}}
-
-
-def _conditions(n_plus: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    return (np.arange(size) < n_plus[:, None]).astype(np.int64).ravel()
+        return InfoColumns(group_columns, tuple(self._infos), self._n_plus, self._seeds, self._held)
