@@ -36,7 +36,6 @@ from skillc_lab.studies import (
     read_record,
     regimes_of,
     success,
-    with_baseline,
     with_method,
 )
 from skillc_lab.studies.result import area_under_curve
@@ -64,14 +63,11 @@ _TURNED: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
     """Every record's regimes, with the baseline that was asked for."""
     records = [(path, read_record(path)) for path in options.records]
-    if options.baseline_from:
-        path, method = options.baseline_from
-        other = read_record(Path(path))
-        records = [(path, with_baseline(record, other, method)) for path, record in records]
-    if options.beside_from:
-        path, method = options.beside_from
-        other = read_record(Path(path))
-        records = [(path, with_method(record, other, method)) for path, record in records]
+    for lender, replaces in ((options.baseline_from, True), (options.beside_from, False)):
+        if lender:
+            other, method = read_record(Path(lender[0])), lender[1]
+            for n, (path, own) in enumerate(records):
+                records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
     return [(path, regime) for path, record in records for regime in regimes_of([record])]
 
 

@@ -39,7 +39,6 @@ from skillc_lab.studies import (
     read_method,
     read_record,
     regimes_of,
-    with_baseline,
     with_method,
 )
 from skillc_lab.tables import read_json
@@ -69,7 +68,7 @@ def tuned(name: str) -> Regime:
     record = read_record(RECORDS / f"{name}.json")
     if name in _GRPO_LATER:
         later, method = _GRPO_LATER[name]
-        record = with_baseline(record, read_record(RECORDS / f"{later}.json"), method)
+        record = with_method(record, read_record(RECORDS / f"{later}.json"), method, record.baseline)
     return regimes_of([record])[0]
 
 

@@ -17,7 +17,7 @@ from benchmarks.pictures import tuned
 from scripts.newcomer import SERVER, SHORT, lines_of
 from skillc_gym.adapters import ChatEnv
 from skillc_lab.cli.main import main as skillc
-from skillc_lab.studies import MethodRow, Regime, read_record, regimes_of, with_baseline
+from skillc_lab.studies import MethodRow, Regime, read_record, regimes_of, with_method
 from tests.openai_server import openai_server
 from tests.skillc_gym.adapters.scripted import expert_reply
 from trainers.recipes import RECOMMENDED
@@ -106,7 +106,7 @@ def regime_of(record: str, start: str) -> Regime:
 def beside(record: str, other: str, method: str) -> Regime:
     """A record whose baseline is a method of another record."""
     first, second = (read_record(ROOT / f"benchmarks/records/{name}.json") for name in (record, other))
-    return regimes_of([with_baseline(first, second, method)])[0]
+    return regimes_of([with_method(first, second, method, first.baseline)])[0]
 
 
 def percent(row: MethodRow) -> int:

@@ -17,7 +17,7 @@ from trainers.engines.registry import check_engine
 from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
-from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
+from trainers.rollout import library_sha256, make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.opening import split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
@@ -147,9 +147,9 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
     types = config.env_spec.ordered(tasks.values())
+    method, probe = (Method(recipe, types, config.steps) for _ in range(2))
     for kind in types:
-        Method(recipe, types, config.steps).n_plus(kind, config.group_size)  # refuses a group that is too small
-    method = Method(recipe, types, config.steps)
+        probe.n_plus(kind, config.group_size)  # refuses a group that is too small, before anything is played
     config = within_model(config)
     tokenizer = load_tokenizer(config)
     chat = make_chat(config, tokenizer)
@@ -158,13 +158,12 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
-    prompts = make_prompts(config, chat)
-    skills = prompts.library.sha256 if prompts.library else ""
-    saved = read_checkpoint(checkpoint, config, split.digest, skills) if checkpoint else None
+    saved = read_checkpoint(checkpoint, config, split.digest, library_sha256(config)) if checkpoint else None
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
     stack.callback(rollouts.close)
+    prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup, objective, backend)

@@ -91,8 +91,9 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         return [user]
 
     def _answer(self, info: dict[str, Any], new: list[Message]) -> tuple[str, dict[str, Any]]:
-        told = [[dict(each) for each in messages] for messages in (self._messages, new)]
-        chat = {"messages": told[0], "new_messages": told[1], "observation": self._observation}
+        # Copies: what a player does to them stays with the player.
+        messages, new = ([dict(message) for message in part] for part in (self._messages, new))
+        chat = {"messages": messages, "new_messages": new, "observation": self._observation}
         return self._messages[-1]["content"], {**info, **chat}
 
 

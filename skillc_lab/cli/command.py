@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -99,6 +99,13 @@ def count_line(name: str, done: int, total: int, tail: str = "") -> None:
     if end:
         sys.stderr.write(f"{name:>14} {done:5d}/{total}{tail}{end}")
         sys.stderr.flush()
+
+
+def refuse_options(options: Any, names: Iterable[str], what: str, remedy: str = "") -> None:
+    """ConfigError for the first of these options that was given, that is, is not at its default."""
+    for name in names:
+        if getattr(options, name) != getattr(type(options), name):
+            raise ConfigError(f"{what} has no use for --{name}; leave it out{remedy}")
 
 
 def require_empty(folder: Path) -> None:

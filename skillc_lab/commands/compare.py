@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import tyro
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.command import Command, complain, refuse_options, say
 from skillc_lab.commands.train import MAIN, complete_from_policy
 from skillc_lab.planning import typed_words
 from skillc_lab.studies import (
@@ -41,7 +41,7 @@ from skillc_lab.studies import (
     tune,
     tuning_table,
 )
-from trainers.config import RECOMMENDED, Settings, TrainConfig
+from trainers.config import RECOMMENDED, Settings
 from trainers.tracking import require_clean, write_json
 
 _MAIN = (
@@ -90,10 +90,8 @@ def _at_once(options: CompareOptions | StudyOptions) -> int:
 
 
 def _plan(options: CompareOptions, methods: Sequence[str], **more: Any) -> ComparisonPlan:
-    config, plain = options.settings.config(), TrainConfig(model="")
-    for name in ("method", "run", "resume"):
-        if getattr(config, name) != getattr(plain, name):
-            raise ConfigError(f"{name} is of a single run; leave it out, and name methods by --methods")
+    config = options.settings.config()
+    refuse_options(config, ("method", "run", "resume"), "A comparison", ", and name methods by --methods")
     held_out = held_out_split(config.env, options.held_out)
     return ComparisonPlan(config, tuple(methods), options.seeds, options.out, held_out, options.per_type, **more)
 
@@ -206,9 +204,8 @@ def _study(options: StudyOptions) -> int:
 
 
 def _drawn(options: StudyOptions, folder: Path) -> int:
-    for name in ("check", "restore", "methods", "starts", "seeds", "workers"):
-        if getattr(options, name):
-            raise ConfigError(f"--draw runs nothing and draws the whole record; leave out --draw or --{name}")
+    unused = ("check", "restore", "methods", "starts", "seeds", "workers")
+    refuse_options(options, unused, "--draw runs nothing, draws the whole record, and")
     title = options.run_file.stem
     if options.changed:
         folder, title = options.changed.place(folder, title)

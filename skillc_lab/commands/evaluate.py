@@ -11,7 +11,7 @@ from typing import Any, Literal
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.agents import get_agent
-from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.command import Command, refuse_options, say
 from skillc_lab.cli.help import agent_help
 from skillc_lab.commands.train import complete_from_policy
 from trainers.config import Settings, TrainConfig
@@ -91,9 +91,7 @@ def _run(options: EvaluateOptions) -> int:
 def configured(settings: Settings, base_url: str | None) -> TrainConfig:
     """An evaluation's settings, with the address of a server among the engine's options if there is one."""
     config = settings.config()
-    for name in ("run", "resume"):
-        if getattr(config, name) != getattr(TrainConfig, name):
-            raise ConfigError(f"{name} is of a training run; leave it out, and name the evaluation's folder by --out")
+    refuse_options(config, ("run", "resume"), "An evaluation", ", and name its folder by --out")
     if base_url is None:
         return config
     return config.with_(engine_options={**config.engine_options, "base_url": base_url})

@@ -12,7 +12,7 @@ import tyro
 from skill_library import SkillFileError, SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, described_env, env_specs, short_type
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
-from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.command import Command, refuse_options, say
 from skillc_lab.skills.libraries import Flaw, check_library, diff_libraries, lint_library
 from skillc_lab.skills.shown import (
     ShownText,
@@ -61,6 +61,9 @@ class SkillsOptions:
     """How much of it check prints."""
 
 
+_OF_CHECK = ("env", "model", "shows")
+
+
 def _check(options: SkillsOptions) -> int:
     library, spec = _one_library(options), _environment(options)
     say(_lengths(library, _counting(options)))
@@ -73,7 +76,7 @@ def _check(options: SkillsOptions) -> int:
 
 
 def _diff(options: SkillsOptions) -> int:
-    _refuse(options, "env", "model", "shows")
+    refuse_options(options, _OF_CHECK, "skillc skills diff", ", or take skillc skills check")
     if options.other is None:
         raise ConfigError("skillc skills diff compares two libraries; name the second")
     lines = diff_libraries(_library(options.library), _library(options.other))
@@ -101,15 +104,8 @@ def _shown(options: SkillsOptions) -> int:
 
 
 def _lint(options: SkillsOptions) -> int:
-    _refuse(options, "env", "model", "shows")
+    refuse_options(options, _OF_CHECK, "skillc skills lint", ", or take skillc skills check")
     return _tell(lint_library(_one_library(options)))
-
-
-def _refuse(options: SkillsOptions, *names: str) -> None:
-    for name in names:
-        if getattr(options, name) is not None:
-            what = f"skillc skills {options.what} has no use for --{name}"
-            raise ConfigError(f"{what}; leave it out, or take skillc skills check")
 
 
 _LOOKS = {"check": _check, "lint": _lint, "diff": _diff, "shown": _shown}

@@ -9,7 +9,6 @@ from skillc_lab.studies.record import (
     Regime,
     read_record,
     regimes_of,
-    with_baseline,
     with_method,
     write_comparison,
 )
@@ -60,7 +59,6 @@ __all__ = [
     "success",
     "tune",
     "tuning_table",
-    "with_baseline",
     "with_method",
     "write_comparison",
 ]

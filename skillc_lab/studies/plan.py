@@ -14,7 +14,7 @@ from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.recipes import get_recipe, recipe_in, recipe_names
-from trainers.rollout import graded_library
+from trainers.rollout import library_sha256
 
 UNTRAINED = "untrained"
 """Stands in the place of a method for a starting point as it is."""
@@ -209,8 +209,7 @@ class ComparisonPlan:
 
     def library_sha256(self, cell: Cell) -> str:
         """Hash of the texts of the skill library that a cell is shown; empty without one."""
-        library = graded_library(self._played(cell))
-        return library.sha256 if library else ""
+        return library_sha256(self._played(cell))
 
     def _played(self, cell: Cell) -> TrainConfig:
         return self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])

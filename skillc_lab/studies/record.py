@@ -153,13 +153,11 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
     return found
 
 
-def with_baseline(record: ComparisonRecord, other: ComparisonRecord, method: str) -> ComparisonRecord:
-    """A record whose baseline's cells are a method's of another one; a ConfigError where that played other tasks."""
-    return with_method(record, other, method, record.baseline)
-
-
 def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:
-    """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods."""
+    """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods.
+
+    A ConfigError where the other has none, or has played other tasks.
+    """
     name = place or method
     taken = [replace(cell, method=name) for cell in other.results if cell.method == method]
     kept = [cell for cell in record.results if cell.method != name]

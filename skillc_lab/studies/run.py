@@ -75,8 +75,8 @@ def compare(
                 left = len(set(meant) - done.keys())
                 note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
-            elif _is_taken(plan, cell):
-                note(f"{cell.name}: left to another process, which is at it")
+            else:
+                note(f"{cell.name}: left to another process, which is at it, or its time is up")
     finally:
         done = _done(plan)
         draw_record(write_comparison(plan, [*done.values()]), plan.folder)
@@ -120,17 +120,8 @@ def _require_cells(plan: ComparisonPlan) -> None:
 
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
     """Does a cell, unless that is done, or another process is at it."""
-    for _ in range(2):
-        with _alone(plan, cell) as alone:
-            if (done := read_cell(plan, cell)) or alone:
-                return done or work(plan, cell)
-        time.sleep(0.5)  # the other may only have asked who is at it
-    return None
-
-
-def _is_taken(plan: ComparisonPlan, cell: Cell) -> bool:
     with _alone(plan, cell) as alone:
-        return not alone
+        return read_cell(plan, cell) or (work(plan, cell) if alone else None)
 
 
 @contextmanager
@@ -155,9 +146,10 @@ def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note
         return
     logs = {cell: plan.folder / "logs" / f"{cell.name}.log" for cell in cells}
     for cell, well in run_jobs(partial(work, plan), {path: cell for cell, path in logs.items()}, workers):
-        if not well:
+        if well:
+            yield cell
+        else:
             note(f"{cell.name}: failed, {logs[cell]} says why; the same command tries again")
-        yield cell
 
 
 # Processes ------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from skillc_lab.studies import (
     read_record,
     read_run_file,
     regimes_of,
-    with_baseline,
+    with_method,
     write_comparison,
 )
 from tests.skillc_lab.report.synthetic_run import report, write_run
@@ -233,7 +233,7 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     words = ("--beside", "grpo", "--baseline-from", tmp_path / "other.json", "hot")
     (found,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
     assert found["beside"]["grpo"]["end"]["mean"] == 0, "beside itself"
-    regime = with_baseline(read_record(path), read_record(tmp_path / "other.json"), "hot").regimes[0]
+    regime = with_method(read_record(path), read_record(tmp_path / "other.json"), "hot", "grpo").regimes[0]
     assert regime.rows[0].method == "grpo", "the baseline stands first"
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict
     added = ("--beside", "hot", "--beside-from", *words[-2:])

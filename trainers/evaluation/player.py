@@ -19,7 +19,7 @@ from trainers.memory.banked import BankOptions
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.rollout.collect import GroupRollouts
-from trainers.rollout.opening import graded_library, make_chat, make_rollouts, token_policy
+from trainers.rollout.opening import graded_library, library_sha256, make_chat, make_rollouts, token_policy
 from trainers.rollout.policies import EngineChat
 from trainers.rollout.text_policy import Journal, ServerChat, TextPolicy
 from trainers.tracking.files import read_object, write_json
@@ -160,8 +160,7 @@ def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide what is asked and answered; patience, price and place do not."""
     settings = {name: config.to_json()[name] for name in _DECISIVE}
     options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
-    library = graded_library(config)
-    return {**settings, "engine_options": options, "library_sha256": library.sha256 if library else ""}
+    return {**settings, "engine_options": options, "library_sha256": library_sha256(config)}
 
 
 MEMORY_FILE = "skill_memory.json"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trainers.rollout.opening import (
         chat_format,
         graded_library,
+        library_sha256,
         make_chat,
         make_prompts,
         make_rollouts,
@@ -27,5 +28,5 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["ChatEncoder", "ChatTokens", "GroupRollouts", "Prompts", "TrainingRow", "chat_format", "derive_seed"]
-__all__ += ["graded_library", "make_chat", "make_prompts", "make_rollouts", "open_env", "panel_of", "tasks_of"]
-__all__ += ["token_policy"]
+__all__ += ["graded_library", "library_sha256", "make_chat", "make_prompts", "make_rollouts", "open_env", "panel_of"]
+__all__ += ["tasks_of", "token_policy"]

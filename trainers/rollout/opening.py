@@ -94,6 +94,12 @@ def graded_library(config: TrainConfig) -> SkillLibrary | None:
     return load_library(config.skill_library).graded(config.skill_grade) if config.skill_library else None
 
 
+def library_sha256(config: TrainConfig) -> str:
+    """Hash of the texts of the configured skill library as they are shown; empty without one."""
+    library = graded_library(config)
+    return library.sha256 if library else ""
+
+
 @dataclass(frozen=True)
 class TaskSplit:
     """A split's tasks, dealt to training and to the curriculum's fixed panel; both sorted."""

@@ -29,8 +29,6 @@ from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"
-_OTHERS = ("config.json", "metrics.jsonl")
-"""What a model's folder and a run's have."""
 ADAPTER = "adapter"
 """Folder of the adapters within a policy's, where it was cloned by adapters."""
 NUMBERS = [str(number) for number in range(64)]
@@ -129,7 +127,9 @@ def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
         if _completed(read_object(folder / CARD).get("recipe", {}), mine) != mine:
             raise ConfigError(f"{folder} holds the policy of another recipe; name another folder, or delete it.")
     # Interrupted at its end, it has weights and no card yet.
-    elif not (folder / CLONING_FILE).is_file() and any((folder / name).is_file() for name in _OTHERS):
+    elif not (folder / CLONING_FILE).is_file() and any(
+        (folder / name).is_file() for name in ("config.json", "metrics.jsonl")
+    ):
         raise ConfigError(f"{folder} holds something else, a run or a model; name another folder.")
 
 

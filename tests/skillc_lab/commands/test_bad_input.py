@@ -54,7 +54,7 @@ TRAINING = [
 EVALUATION = [
     ("per_type=0", ["per_type", "at least 1"]),
     ("out={bad}/archive.zip/x", ["archive.zip", "choose another"]),
-    ("run=mine", ["run is of a training run", "--out"]),
+    ("run=mine", ["has no use for --run", "--out"]),
 ]
 POLICY = [
     ("--data {bad}/cut", ["game.tw-pddl", "JSON"]),
@@ -117,7 +117,7 @@ OTHERS = {
     ],
     "report": [(".", "expected metrics.jsonl or"), (". --versus x .", "--versus names . itself")],
     "study": [
-        ("own.yaml --draw --workers -1", "leave out --draw or --workers"),
+        ("own.yaml --draw --workers -1", "no use for --workers"),
         ("--methods a b own.yaml", "--methods took a b own.yaml; put RUN-FILE first"),
     ],
     "tune": [("--model m --budget-tokens 9 --methods grpo:clip=0.1 grid.steps=1,2", "give grid.method.clip=0.1")],

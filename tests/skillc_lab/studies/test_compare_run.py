@@ -132,7 +132,7 @@ def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):
 
     comparison.compare(plan, work=work)
     assert worked == list(plan.jobs)
-    assert notes[0] == "untrained: left to another process, which is at it"
+    assert notes[0] == "untrained: left to another process, which is at it, or its time is up"
     assert len(notes) == len(plan.jobs)
 
 
