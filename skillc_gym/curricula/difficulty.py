@@ -65,7 +65,10 @@ class Record:
 
 def _recorded(episodes: Any, success: Any, *_slower: Any) -> Record:
     """A record as `state_dict` wrote it; older ones have a slower mean behind the two."""
-    return Record(int(episodes), math.nan if success is None else float(success))
+    record = Record(int(episodes), math.nan if success is None else float(success))
+    if record.episodes and not 0 <= record.success <= 1:
+        raise ValueError(f"a success of {success}")
+    return record
 
 
 class DifficultyCurriculum:

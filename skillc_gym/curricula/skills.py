@@ -323,6 +323,8 @@ class InternalizationCurriculum:
             gap, error = ({k: float(state[name][k]) for k in self._task_types} for name in ("gap", "error"))
             validations = {k: int(state["validations"][k]) for k in self._task_types}
             retirements = [Retirement(**entry) for entry in state["retirements"]]
+            if not all(map(math.isfinite, (*gap.values(), *error.values()))):
+                raise ValueError("gaps and their errors are finite")
         except (KeyError, TypeError, ValueError) as wrong:
             raise CheckpointError(f"The curriculum's state is damaged ({wrong!r})") from wrong
         self._gap, self._error, self._validations, self._retirements = gap, error, validations, retirements

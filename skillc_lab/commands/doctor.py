@@ -14,7 +14,7 @@ from typing import Any, Literal
 import gymnasium
 
 import skillc_gym
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs
+from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, make_env
 from skillc_gym.errors import ConfigError, SkillCError, missing_extra, unknown_name
 from skillc_gym.files import cache_folder
 from skillc_gym.version import __version__
@@ -92,6 +92,8 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     """Looks at everything, what is asked for by name above all; no weights are fetched or loaded."""
     if asked.data is not None and asked.env is None:
         raise ConfigError(f"--data {asked.data} is of one environment; name it by --env")
+    if asked.env_options and asked.env is None:
+        raise ConfigError(f"The options {dict(asked.env_options)} are of one environment; name it by --env")
     specs = env_specs() if asked.env is None else (_named(asked.env),)
     found = [*_software(), *_machine()]
     for spec in specs:
@@ -180,12 +182,12 @@ def _engine(name: str) -> str:
 
 def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
     """Whether an environment opens on the data that is asked for, or found by itself, and on generated ones."""
-    options = asked.env_options if asked.env else {}  # of one environment, which others need not know
+    options = asked.env_options
     if spec.warm_start and asked.data is None:
         generator = spec.warm_start.generator
         few = {name: min(value, 20) if isinstance(value, int) else value for name, value in generator.items()}
         generated = {"data": "generated", "generator": few, **options}
-        yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=False)
+        yield from _checked("data", f"{spec.name}, generated", lambda: _tasks(spec, generated), asked=bool(options))
         options = {name: value for name, value in options.items() if name != "generator"}  # real ones have none
     named = {**({} if asked.data is None else {"data": asked.data}), **options}
     which = asked.data or ("real" if spec.warm_start else "")
@@ -195,7 +197,7 @@ def _data(spec: EnvSpec, asked: DoctorOptions) -> Iterator[Finding]:
 
 
 def _tasks(spec: EnvSpec, options: Mapping[str, Any]) -> str:
-    env = gymnasium.make(spec.id, **options)
+    env = make_env(spec.id, **options)
     try:
         tasks = getattr(env.unwrapped, "task_ids", None)
         if tasks is None:
@@ -210,7 +212,7 @@ def _checked(section: str, name: str, look: Callable[[], str], *, asked: bool = 
     """What a look finds; its error says what is missing and what mends it."""
     try:
         yield Finding(section, name, "ok", look(), asked=asked)
-    except (SkillCError, gymnasium.error.Error, TypeError) as error:
+    except (SkillCError, gymnasium.error.Error) as error:
         yield Finding(section, name, "missing", str(error), asked=asked)
 
 

@@ -174,6 +174,15 @@ class Scheme(Options):
         raise NotImplementedError
 
 
+def check_advantages(advantages: Advantages, size: int, scheme: str) -> None:
+    """ConfigError unless a scheme gave a finite number, or an array of them, for each of so many rollouts."""
+    for name, values in {"advantages": advantages.values, **advantages.targets}.items():
+        if len(values) != size:
+            raise ConfigError(f"advantage={scheme!r} gave {len(values)} {name} for {size} rollouts; it gives one each")
+        if wrong := [row for row, value in enumerate(values) if not np.isfinite(value).all()]:
+            raise ConfigError(f"advantage={scheme!r} gave {name} that are not finite, for rollouts {wrong[:5]}")
+
+
 def per_rollout(values: Values) -> FloatArray:
     """One number per rollout: the value itself, or the mean over its tokens (0 without tokens); float64[N]."""
     if isinstance(values, np.ndarray):

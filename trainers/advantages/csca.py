@@ -112,7 +112,10 @@ class Contrast:
                 raise CheckpointError(f"The contrast was saved with {key}={state.get(key)!r}, this one has {mine!r}")
         if "mean" not in state or "count" not in state or set(state["mean"]) != set(state["count"]):
             raise CheckpointError("The contrast's state lacks its averages or their counts; it is not complete")
-        self._mean = {key: float(value) for key, value in state["mean"].items()}
+        mean = {key: float(value) for key, value in state["mean"].items()}
+        if not all(map(math.isfinite, mean.values())):
+            raise CheckpointError(f"The contrast's state is damaged: its averages are finite, got {mean}")
+        self._mean = mean
         self._count = {key: int(value) for key, value in state["count"].items()}
 
     def _config(self) -> dict[str, Any]:

@@ -178,7 +178,7 @@ class OptimiserSettings:
     adam_epsilon: Positive = 1e-8
     """AdamW's epsilon, added to the root of the second moment."""
     max_grad_norm: Positive = 1.0
-    """Gradients are clipped to this norm."""
+    """Gradients are clipped to this norm; 1e9 clips none."""
 
 
 @dataclass(frozen=True)

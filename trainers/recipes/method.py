@@ -12,6 +12,7 @@ import numpy as np
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Signals, per_rollout
+from trainers.advantages.base import check_advantages
 from trainers.recipes.parts.curriculum import ContrastAverage
 from trainers.recipes.recipe import Recipe, current_name
 
@@ -78,6 +79,7 @@ class Method:
         corrections = {task: self.correction(task, kind) for task, kind in batch.type_of.items()}
         batch = replace(batch, signals=self._signals(batch, corrections))
         advantages = self.recipe.advantage(batch)
+        check_advantages(advantages, len(batch.task), self.recipe.advantage.name)
         for task in batch.type_of:
             self._visits[task] = self.visits(task) + 1
         self.allocator.observe(batch)

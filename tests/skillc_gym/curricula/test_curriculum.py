@@ -179,6 +179,8 @@ def test_states_of_another_curriculum_are_refused():
         InternalizationCurriculum(TYPES, alpha_val=0.5).load_state_dict(state)
     with pytest.raises(CheckpointError, match="lacks gap"):
         InternalizationCurriculum(TYPES).load_state_dict({key: value for key, value in state.items() if key != "gap"})
+    with pytest.raises(CheckpointError, match="gaps and their errors are finite"):
+        InternalizationCurriculum(TYPES).load_state_dict({**state, "gap": dict.fromkeys(TYPES, float("nan"))})
 
 
 OUT_OF_RANGE = (

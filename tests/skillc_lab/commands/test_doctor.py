@@ -55,6 +55,7 @@ def test_it_works_without_any_extra(monkeypatch):
         (["env=webshop", "data=nowhere"], "nowhere"),
         (["env=CartPole-v1"], "no task_ids"),
         (["env=coins", "data=generated", 'env.generator={"shortest": 0}'], "shortest"),
+        (["env=coins", "env.gneerator={}"], "gneerator"),
         (["engine=nope"], "'nope'"),
         (["env=alfworld", "data=generated", "model=./nomodel"], "nomodel"),
         (["env=tests.trainers.toys:skillc-tests/Toy-v0", "model=./nomodel"], "nomodel"),

@@ -44,6 +44,8 @@ def test_bad_values_and_states_are_refused() -> None:
         Contrast(decay=0.5).load_state_dict(contrast.state_dict())
     with pytest.raises(CheckpointError, match="complete"):
         contrast.load_state_dict({"decay": 0.9, "clip": 2.0, "bias_correction": True})
+    with pytest.raises(CheckpointError, match="finite"):
+        contrast.load_state_dict({**contrast.state_dict(), "mean": {"a": float("inf")}, "count": {"a": 1}})
 
 
 def batch(rows: list[tuple[str, str, int, float]]) -> RolloutBatch:

@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from skill_library import load_library
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode, trajectory
-from trainers.advantages import Advantages, RolloutBatch, Signals, csca
+from trainers.advantages import Advantages, Grpo, RolloutBatch, Signals, csca
 from trainers.allocation import (
     DifficultyRouter,
     Trials,
@@ -473,3 +473,18 @@ def test_an_unknown_type_is_named_before_anything_moves() -> None:
     with pytest.raises(UnknownNameError, match="heet"):
         state.credit(columns([1.0, 0.0], 1, kind="heet"))
     assert state.state_dict() == start("skillc").state_dict()
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [([1.0, math.nan], r"finite, for rollouts \[1\]"), ([1.0], "1 advantages for 2")]
+)
+def test_a_scheme_that_gives_no_advantages_is_named(given: list[float], says: str) -> None:
+    class Broken(Grpo):
+        name: ClassVar[str] = "broken"
+
+        def __call__(self, batch: RolloutBatch) -> Advantages:
+            return Advantages(np.asarray(given))
+
+    method = Method(replace(get_recipe("grpo"), advantage=Broken()), TYPES, 180)
+    with pytest.raises(ConfigError, match=f"'broken' gave.*{says}"):
+        method.credit(columns([1.0, 0.0], 0))
