@@ -1,7 +1,7 @@
 """Pages of the site that are made while it is built.
 
-Those outside of ``docs``, notebooks, the API reference behind one entry of the navigation, the home page's first
-screen, ``llms.txt`` and the Markdown of every page for machines.
+Those outside of ``docs``, notebooks, the API reference behind one entry of the navigation, and the home page's first
+screen.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ OUTSIDE: Mapping[str, str] = {
 PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab")
 _START = re.compile(r"<!-- readme:start -->.*?<!-- readme:end -->", re.DOTALL)
 _WITH_INTERVAL = re.compile(r"[-+]?[\d.]+ \[[-+]?[\d.]+, [-+]?[\d.]+\]")
-_LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr|data):(?=<code>)")
 
 
@@ -103,65 +102,6 @@ def first_screen(readme: str) -> str:
     """What README says before its first heading below the title; a telephone gets the picture in one column."""
     text = readme.partition("\n## ")[0].partition("\n")[2].strip().replace("](docs/", "](")
     return re.sub(r"^(!.*)hero\.png\)$", r"\1hero.png){ .wide }\1hero_stacked.png){ .phone }", text, flags=re.MULTILINE)
-
-
-def on_env(env: Any, config: Any, files: Files) -> Any:
-    """Adds the map for machines."""
-    texts = {file.src_uri: file.page.markdown for file in files.documentation_pages() if _for_machines(file.src_uri)}
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    files.append(File.generated(config, "llms.txt", content=llms_page(readme, config.nav, texts)))
-    return env
-
-
-def llms_page(readme: str, nav: Sequence[Any], pages: Mapping[str, str]) -> str:
-    """The site's map in the form of llmstxt.org: what it is, and each page by section, with its first sentence."""
-    lines = ["# skillc-gym", "", "> " + _plain(readme.split("\n\n")[1])]
-    for entry in nav:
-        (section, below), *_ = entry.items()
-        below = [entry] if isinstance(below, str) else below
-        lines += ["", f"## {section}", ""]
-        lines += [
-            f"- [{title or str(re.findall(r'^# (.*)', pages[at], re.MULTILINE)[0])}]({at}){_said(pages[at])}"
-            for title, at in _entries(below)
-            if at in pages
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _entries(nav: Sequence[Any]) -> Iterator[tuple[str, str]]:
-    """Titles, where there are some, and places of a part of the navigation, those of its parts included."""
-    for entry in nav:
-        for title, below in entry.items() if isinstance(entry, Mapping) else [("", entry)]:
-            if isinstance(below, str):
-                yield title, below
-            else:
-                yield from _entries(below)
-
-
-def _said(text: str) -> str:
-    """The first sentence before the first heading below the title, behind a colon."""
-    prose = (block for block in text.partition("\n## ")[0].split("\n\n") if re.match(r"[\w*`\[]", block))
-    found = re.match(r".*?[.!?](?=\s|$)", _plain(next(prose, "")))
-    return f": {found[0]}" if found else ""
-
-
-def _plain(text: str) -> str:
-    return " ".join(_LINK.sub(r"\1", text).replace("**", "").split())
-
-
-def _for_machines(place: str) -> bool:
-    """Whether a page's Markdown says something: rooms of the API are directives alone."""
-    return not place.startswith("reference/")
-
-
-def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Puts the Markdown of every page into the site, too, at the page's place in ``docs``."""
-    place = page.file.src_uri
-    if _for_machines(place):
-        copy = Path(config.site_dir) / place
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(page.markdown, encoding="utf-8")
-    return output
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:

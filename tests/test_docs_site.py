@@ -252,11 +252,3 @@ def test_the_home_page_begins_as_readme_does(site: ModuleType):
 def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
     html = site.on_page_content("<td>+60 [+29, +91]: better</td>", page_at("records/shop.md"), None, None)
     assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html
-
-
-def test_the_map_for_machines_has_each_page_by_section_with_its_first_sentence(site: ModuleType):
-    nav = [{"Home": "index.md"}, {"Guides": ["a.md", {"More": [{"Two": "b.md"}]}, "gone.md"]}]
-    pages = {"index.md": "# S\n\nHome.", "a.md": "# One\n\nIt [does](b.md) **1.5** things. More."}
-    text = site.llms_page("# S\n\nWhat it is.\n\nMore.", nav, {**pages, "b.md": "# B\n\n## C\n\nD."})
-    assert text.startswith("# skillc-gym\n\n> What it is.\n\n## Home")
-    assert text.endswith("## Guides\n\n- [One](a.md): It does 1.5 things.\n- [Two](b.md)\n")
