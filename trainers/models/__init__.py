@@ -25,10 +25,10 @@ if TYPE_CHECKING:
         within_model,
         without_bars,
     )
-    from trainers.models.pretrained import extract_adapters, get_model
+    from trainers.models.pretrained import get_model
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
 __all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
-__all__ += ["attend_without_plans", "bfloat16_slowdown", "bfloat16_warning", "cast", "extract_adapters", "get_model"]
+__all__ += ["attend_without_plans", "bfloat16_slowdown", "bfloat16_warning", "cast", "get_model"]

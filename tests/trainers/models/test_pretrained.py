@@ -16,7 +16,7 @@ pytest.importorskip("transformers", reason="needs the extra 'train'")
 import torch
 from transformers import AutoModelForCausalLM
 
-from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
+from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from tests.trainers.conftest import make_model
 from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
@@ -28,7 +28,6 @@ from trainers.models.pretrained import (
     adapt,
     byte_pair_tokenizer,
     check_tokenizer,
-    extract_adapters,
     get_model,
     split_digits,
 )
@@ -152,27 +151,6 @@ def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
             assert not torch.allclose(made(ids).logits, adapted(ids).logits)
     assert {"skillc_settings.json", "tokenizer.json"} <= {path.name for path in (tmp_path / "made").iterdir()}
     assert not list((tmp_path / "made").glob("adapter_*"))
-
-
-def test_what_a_policy_learned_is_written_as_adapters_of_its_start(tmp_path: Path) -> None:
-    pytest.importorskip("peft", reason="needs the extra 'train'")
-    start = small_model(tmp_path / "start")
-    learned = start.get_submodule("model.layers.1.mlp.up_proj")
-    learned.weight.data += torch.outer(torch.randn(24), torch.randn(16)).bfloat16().float()
-    start.save_pretrained(tmp_path / "trained")
-    (tmp_path / "trained" / "skillc_settings.json").write_text("{}")
-    assert extract_adapters(tmp_path / "start", tmp_path / "trained", tmp_path / "made", rank=1) > 0.999
-    for policy, rank in (("start", 1), ("trained", 17)):
-        with pytest.raises(ConfigError, match="smallest side of a linear map"):
-            extract_adapters(tmp_path / "start", tmp_path / policy, tmp_path / "no", rank=rank)
-    adapt(tmp_path / "start", tmp_path / "made", tmp_path / "again")
-    again, ids = AutoModelForCausalLM.from_pretrained(tmp_path / "again"), torch.arange(40)[None]
-    with torch.inference_mode():
-        torch.testing.assert_close(again(ids).logits, start(ids).logits, atol=1e-2, rtol=1e-2)
-    described = json.loads((tmp_path / "made" / "adapter_config.json").read_text())
-    assert described["base_model_name_or_path"] == "start"
-    assert described["target_modules"] == ["model.layers.1.mlp.up_proj"]
-    assert (tmp_path / "again" / "skillc_settings.json").is_file()
 
 
 @pytest.mark.parametrize("name", ["smollm2-household", "smollm2-household-trained"])
