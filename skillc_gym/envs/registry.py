@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import VectorizeMode
 
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
@@ -56,7 +55,7 @@ class EnvSpec:
     entry_point: str = ""
     """``module:class`` of the environment; empty for one that registers itself with Gymnasium."""
     vector_entry_point: str | None = None
-    """``module:name`` of its own vector environment; gets make_vec's ``vector_kwargs`` and ``wrappers`` if given."""
+    """``module:name`` of its own vector environment."""
     max_episode_steps: int | None = None
     library: str | None = None
     """Skill library, by name or path."""
@@ -106,27 +105,6 @@ class EnvSpec:
         return (*filter(present.__contains__, self.task_types), *sorted(present.difference(self.task_types)))
 
 
-class _VectorArguments(dict[str, Any]):
-    """Arguments of an environment with a vector of its own, which gets make_vec's ``vector_kwargs`` and ``wrappers``.
-
-    Gymnasium refuses both where the vector is not its own; it pops them from these arguments just before.
-    """
-
-    _own = False
-
-    def pop(self, name: str, *default: Any) -> Any:
-        value = super().pop(name, *default)
-        if name == "vectorization_mode":
-            self._own = value in (None, VectorizeMode.VECTOR_ENTRY_POINT, VectorizeMode.VECTOR_ENTRY_POINT.value)
-        elif name in ("vector_kwargs", "wrappers") and self._own and value:
-            self[name] = value
-            return type(value)()
-        return value
-
-    def copy(self) -> _VectorArguments:
-        return _VectorArguments(self)
-
-
 _registered: dict[str, EnvSpec] = {}
 
 
@@ -155,7 +133,6 @@ def register(spec: EnvSpec) -> None:
             max_episode_steps=spec.max_episode_steps,
             # It takes most of a step; gymnasium.make(..., disable_env_checker=False) adds it.
             disable_env_checker=True,
-            kwargs=_VectorArguments() if spec.vector_entry_point else None,
         )
 
 

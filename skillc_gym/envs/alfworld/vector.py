@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -62,19 +61,16 @@ def make_vector(
     *,
     max_episode_steps: int | None = None,
     disable_env_checker: bool | None = None,
-    vector_kwargs: Mapping[str, Any] | None = None,
-    wrappers: Sequence[Callable[[Any], Any]] = (),
-    autoreset_mode: AutoresetMode | str | None = None,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **env_kwargs: Any,
 ) -> VectorEnv[Any, Any, Any]:
-    """Makes the fast vector, or Gymnasium's where the games need wrappers or its way with observations.
+    """Makes the fast vector, or Gymnasium's where its checker is asked for.
 
     As in ``gymnasium.make``, a ``max_episode_steps`` of None is the registered limit, and -1 none.
     """
-    asked: dict[str, Any] = {} if autoreset_mode is None else {"autoreset_mode": autoreset_mode}
-    asked |= vector_kwargs or {}
-    if wrappers or disable_env_checker is False or not asked.keys() <= {"autoreset_mode"}:
-        env_kwargs |= {"max_episode_steps": max_episode_steps, "disable_env_checker": disable_env_checker}
-        return gymnasium.make_vec(ALFWORLD.id, num_envs, "sync", asked, wrappers, **env_kwargs)
+    if disable_env_checker is False:
+        env_kwargs |= {"max_episode_steps": max_episode_steps, "disable_env_checker": False}
+        return gymnasium.make_vec(ALFWORLD.id, num_envs, "sync", {"autoreset_mode": autoreset_mode}, **env_kwargs)
     limit = ALFWORLD.max_episode_steps if max_episode_steps is None else max_episode_steps
-    return ALFWorldVectorEnv(num_envs, max_episode_steps=None if limit == -1 else limit, **asked, **env_kwargs)
+    limit = None if limit == -1 else limit
+    return ALFWorldVectorEnv(num_envs, max_episode_steps=limit, autoreset_mode=autoreset_mode, **env_kwargs)

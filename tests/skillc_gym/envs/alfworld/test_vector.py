@@ -26,7 +26,9 @@ METHODS = [name for name in ("fork", "forkserver", "spawn") if name in multiproc
 STEPS = 12
 
 
-def make(mode: str | None = None, num_envs: int = 5, **options: object) -> gym.vector.VectorEnv:
+def make(mode: str | None = None, num_envs: int = 5, **options: Any) -> gym.vector.VectorEnv:
+    if mode == "sync" and "autoreset_mode" in options:
+        options["vector_kwargs"] = {"autoreset_mode": options.pop("autoreset_mode")}
     return gym.make_vec("skillc/ALFWorld-v0", num_envs=num_envs, vectorization_mode=mode, **{**GAMES, **options})
 
 
@@ -43,8 +45,8 @@ def same(left: dict, right: dict) -> None:
     ("options", "steps"),
     [
         ({}, 60),
-        ({"max_episode_steps": 7, "vector_kwargs": {"autoreset_mode": AutoresetMode.NEXT_STEP}}, 20),
-        ({"max_episode_steps": 3, "vector_kwargs": {"autoreset_mode": "SameStep"}, "domain_randomization": True}, 8),
+        ({"max_episode_steps": 7, "autoreset_mode": AutoresetMode.NEXT_STEP}, 20),
+        ({"max_episode_steps": 3, "autoreset_mode": "SameStep", "domain_randomization": True}, 8),
     ],
 )
 def test_it_answers_as_the_sync_mode_does(options: dict, steps: int):
@@ -67,16 +69,21 @@ class Shout(gym.ObservationWrapper):
         return observation.upper()
 
 
-@pytest.mark.parametrize("mode", [None, "vector_entry_point", "sync"])
-def test_wrappers_go_around_each_game(mode: str | None):
-    envs = make(mode, num_envs=2, wrappers=[Shout], vector_kwargs={"copy": False})
+def test_wrappers_go_around_each_game_of_the_sync_mode():
+    envs = make("sync", num_envs=2, wrappers=[Shout], vector_kwargs={"copy": False})
     assert all(observation.isupper() for observation in envs.reset(seed=3)[0])
     assert envs.envs[0].spec.max_episode_steps == 50
     assert make(num_envs=2).reset(seed=3)[0] != envs.reset(seed=3)[0]
 
 
+@pytest.mark.parametrize("asked", [{"wrappers": [Shout]}, {"vector_kwargs": {"copy": False}}])
+def test_the_fast_vector_refuses_what_is_for_that_mode(asked: dict[str, Any]):
+    with pytest.raises(gym.error.Error, match=next(iter(asked))):
+        make(**asked)
+
+
 def test_a_vector_can_be_made_again_from_its_spec():
-    envs = make(num_envs=2, vector_kwargs={"autoreset_mode": "SameStep"})
+    envs = make(num_envs=2, autoreset_mode="SameStep")
     again = gym.make_vec(envs.spec)
     assert (again.num_envs, again.autoreset_mode) == (2, AutoresetMode.SAME_STEP)
 
