@@ -149,7 +149,10 @@ def test_the_findings_are_the_records():
         r"in the shop at (\d+) and (\d+)": shop_ends,
         r"GRPO end at (\d+) % and (\d+) %": easy_ends,
         r"at (\d+) % on the games": (percent(games.row(pair)),),
-        r"then (\d+) points lower, with the skill (\d+)": (round(100 * guard.against.difference.mean), round(100 * lost)),
+        r"then (\d+) points lower, with the skill (\d+)": (
+            round(100 * guard.against.difference.mean),
+            round(100 * lost),
+        ),
         r"ended (\d+) points behind relabelling on the games, tuned at temperature 1 \[(\d+)": tuple(leads),
         r"ends at (\d+) % in the houses, hotter at (\d+)": (percent(long.row("grpo")), percent(hotter.rows[0])),
         r"\(docs/guarded-imitation.md\) at (\d+)": (percent(long.row(RECOMMENDED)),),
