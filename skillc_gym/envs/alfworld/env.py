@@ -14,6 +14,7 @@ from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import MAX_ANSWER, MAX_COMMAND
 from skillc_gym.envs.alfworld.engine.tables import numbered_anyhow
 from skillc_gym.envs.alfworld.engine.world import World
+from skillc_gym.envs.alfworld.tasks import task_type_of
 from skillc_gym.envs.base import (
     Info,
     Outcome,
@@ -107,7 +108,7 @@ class ALFWorldEnv(TextTaskEnv):
 
     def task_type_of(self, task_id: str) -> str:
         """The task type (full name) of one of the split's tasks; UnknownNameError for any other id."""
-        return self.games.task_type(self.games.require(task_id))
+        return task_type_of(self.games.require(task_id))
 
     def identify(self, task_ids: Iterable[str]) -> Info:
         """Returns what identifies these tasks besides their names: a hash of the games' content, and the naming."""

@@ -51,10 +51,6 @@ class GameSet(ABC):
             found.update(f"{task_id}\n{content}\n".encode())
         return found.hexdigest()
 
-    def task_type(self, task_id: str) -> str:
-        """Returns a task's full type."""
-        return task_type_of(task_id)
-
     def load(self, task_id: str, naming: int | None = None) -> Game:
         """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`."""
         key = task_id, naming
@@ -112,11 +108,6 @@ class Manifest:
     ids_sha256: str
     sha256: str
 
-    @property
-    def official(self) -> bool:
-        """Whether it is one of ALFWorld's own splits, whole and unchanged."""
-        return official_manifests().get(self.split) == self
-
 
 def manifest_of(games: GameSet) -> Manifest:
     """Reads a game set's manifest; every file is read once.
@@ -124,7 +115,7 @@ def manifest_of(games: GameSet) -> Manifest:
     Args:
         games: From :func:`skillc_gym.envs.alfworld.data.games.open_games`, or ``env.unwrapped.games``.
     """
-    counts = Counter(games.task_type(task_id) for task_id in games.task_ids)
+    counts = Counter(map(task_type_of, games.task_ids))
     lines = "".join(f"{task_id}\n" for task_id in games.task_ids)
     return Manifest(
         split=games.task_ids[0].partition("/")[0],

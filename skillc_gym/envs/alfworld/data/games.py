@@ -1,4 +1,4 @@
-"""Opening games: where they lie, one set per split, shared by all environments of a process, and panels of them."""
+"""Opening games: where they lie, one set per split, shared by all environments of a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
 from skillc_gym.envs.alfworld.data.sources import FETCH, open_source
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, require_name
-from skillc_gym.panels import choose_panel
 
 DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
@@ -91,21 +90,3 @@ def _generated_games(split: str, task_types: tuple[str, ...], options: str) -> G
 
     games: GameSet = GeneratedGames(split=split, task_types=task_types, **json.loads(options))
     return games
-
-
-def panel(
-    split: str,
-    *,
-    per_type: int,
-    seed: int = 0,
-    data: str | os.PathLike[str] | None = None,
-    task_types: Iterable[str] | str | None = None,
-    generator: Mapping[str, Any] | None = None,
-) -> tuple[str, ...]:
-    """Picks the same number of tasks of every type from a split: the same list everywhere, sorted.
-
-    Another seed gives another panel; what is not named here is as in `open_games`. ConfigError if a type has fewer than
-    ``per_type`` tasks. `skillc_gym.panels.panel_hash` names a panel in a report.
-    """
-    games = open_games(data, split=split, task_types=task_types, generator=generator)
-    return choose_panel({task_id: games.task_type(task_id) for task_id in games.task_ids}, per_type, seed)

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
-from skillc_gym.envs.alfworld.data.games import open_games, panel
+from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import open_source
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES, task_type_of
 from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError
-from skillc_gym.panels import panel_hash
+from skillc_gym.panels import choose_panel, panel_hash
 
 
 @pytest.fixture(params=["xztar", "gztar", "tar", "zip"])
@@ -20,7 +20,7 @@ def test_a_folder_lists_what_upstream_would_play_in_sorted_order(folder):
     games = open_games(folder / "json_2.1.1", split="valid_seen")
     assert games.task_ids == tuple(sorted(games.task_ids))
     assert games.manifest_sha256 == open_games(folder, split="valid_seen").manifest_sha256
-    assert sorted(map(games.task_type, games.task_ids)) == sorted(TASK_TYPES)
+    assert sorted(map(task_type_of, games.task_ids)) == sorted(TASK_TYPES)
     assert not any("Sliced" in task_id or "movable" in task_id for task_id in games.task_ids)
 
 
@@ -84,29 +84,29 @@ def test_generated_games_have_a_manifest_and_are_not_alfworlds():
     games = open_games("generated", split="valid_seen", generator={"games_per_type": 2})
     found = manifest_of(games)
     assert (found.tasks, sum(found.by_type.values())) == (12, 12)
-    assert not found.official
     with pytest.raises(InvalidGameError, match=r"12 tasks.*where 140 tasks"):
         require_official(games)
 
 
 @pytest.mark.parametrize("split", ["valid_seen", "valid_unseen", "valid_train", "train"])
 def test_real_splits_are_whole(alfworld_data, split):
-    assert require_official(open_games(alfworld_data, split=split)).official
+    assert require_official(open_games(alfworld_data, split=split)).split == split
 
 
-def test_a_panel_holds_the_types_asked_for_alike():
-    given = {"per_type": 2, "data": "generated", "generator": {"games_per_type": 3}}
+def test_games_of_a_type_are_only_those():
+    given = {"data": "generated", "generator": {"games_per_type": 3}}
     for asked, kinds in ((None, TASK_TYPES), ("heat", TASK_TYPES[3:4])):
-        chosen = panel("valid_unseen", task_types=asked, **given)
-        assert sorted(map(task_type_of, chosen)) == sorted(2 * kinds)
-        assert all(task_id.startswith("valid_unseen/") for task_id in chosen)
+        found = open_games(split="valid_unseen", task_types=asked, **given).task_ids
+        assert sorted(map(task_type_of, found)) == sorted(3 * kinds)
+        assert all(task_id.startswith("valid_unseen/") for task_id in found)
 
 
 @pytest.mark.parametrize(
     ("split", "per_type", "expected"), [("valid_seen", 13, "6aa05d6e352c"), ("valid_unseen", 9, "bf9aadf5aa81")]
 )
 def test_the_panels_of_the_real_games_are_the_same_everywhere(alfworld_data, split, per_type, expected):
-    assert panel_hash(panel(split, per_type=per_type, seed=0, data=alfworld_data))[:12] == expected
+    types = {task_id: task_type_of(task_id) for task_id in open_games(alfworld_data, split=split).task_ids}
+    assert panel_hash(choose_panel(types, per_type))[:12] == expected
 
 
 def test_a_task_id_or_folder_tells_its_type():
