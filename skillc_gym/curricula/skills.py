@@ -20,42 +20,57 @@ RETIREMENT_REASONS = ("gap", "budget")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurriculumOptions:
-    """The options of an `InternalizationCurriculum`; ConfigError for a value out of range, or an unknown reason."""
+class GateOptions:
+    """From the smoothed gap to the share of skill-injected rollouts."""
 
     temperature: float = 0.1
     """Temperature T of the gate."""
+    gate: float | None = None
+    """A constant instead of the sigmoid, or None."""
     rho_min: float = 0.1
     """Smallest share of each branch in a paired group; below 0.5."""
+    rho: float | None = None
+    """A constant share of skill-injected rollouts for active types instead of the gate's, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetirementOptions:
+    """How gaps are smoothed, and when a type loses its skill for good."""
+
     alpha_val: float = 0.7
     """Weight of the past in the smoothed gap; 0 means no smoothing."""
-    lam: float = 1.0
-    """Weight of the correction at an open gate."""
+    initial_gap: float = 0.0
+    """Where every smoothed gap starts."""
     tau_retire: float = 0.0
     """Threshold of the smoothed gap below which a type retires."""
     capacity: tuple[int, ...] = ALFWORLD_CAPACITY
     """K(t): how many types may stay active in each of ``len(capacity)`` equal stages of training, never rising.
     ALFWorld's profile, and any that asks for more types than there are, is scaled in proportion to the number of types
     (half up); every other profile is taken literally."""
-    total_steps: int = 180
-    """Training steps over which the stages are laid."""
-    beta_freq: float = 0.01
-    """How fast the correction fades with the number of earlier updates on the same task."""
-    gate: float | None = None
-    """A constant instead of the sigmoid, or None."""
-    rho: float | None = None
-    """A constant share of skill-injected rollouts for active types instead of the gate's, or None."""
-    initial_gap: float = 0.0
-    """Where every smoothed gap starts."""
     retire_by: tuple[str, ...] = RETIREMENT_REASONS
     """Which reasons may retire a type; ``()`` never prunes."""
     min_validations: int = 0
     """Validations (the one before step 0 included) a type must have seen before its own gap may retire it. The budget
     is not bound by it."""
     margin: float = 0.0
-    """Standard errors by which the smoothed gap must lie below ``tau_retire``; needs ``standard_error`` in
-    :meth:`InternalizationCurriculum.update`. The smoothed gap's error is taken as the smoothed standard error: one
-    panel is validated again and again, so repetitions do not shrink what the choice of its tasks leaves uncertain."""
+    """Standard errors by which the smoothed gap must lie below ``tau_retire``. The smoothed gap's error is taken as the
+    smoothed standard error: one panel is validated again and again, so repetitions do not shrink what the choice of its
+    tasks leaves uncertain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurriculumOptions(GateOptions, RetirementOptions):
+    """The options of an `InternalizationCurriculum`; ConfigError for a value out of range, or an unknown reason.
+
+    With a ``margin`` :meth:`InternalizationCurriculum.update` needs its ``standard_error``.
+    """
+
+    lam: float = 1.0
+    """Weight of the correction at an open gate."""
+    beta_freq: float = 0.01
+    """How fast the correction fades with the number of earlier updates on the same task."""
+    total_steps: int = 180
+    """Training steps over which the stages are laid."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):

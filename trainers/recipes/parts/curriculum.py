@@ -6,24 +6,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
-from skillc_gym.curricula.skills import ALFWORLD_CAPACITY, RETIREMENT_REASONS, InternalizationCurriculum
+from skillc_gym.curricula.skills import (
+    ALFWORLD_CAPACITY,
+    GateOptions,
+    InternalizationCurriculum,
+    RetirementOptions,
+)
 from trainers.advantages import Contrast, RolloutBatch
 from trainers.advantages.csca import ContrastKey, paired_contrasts, unpaired_contrasts
 from trainers.base import NotNegative, Options, Share
 
 
-@dataclass(frozen=True)
-class Gating(Options):
+@dataclass(frozen=True, kw_only=True)
+class Gating(GateOptions, Options):
     """From the smoothed gap to the share of skill-injected rollouts and the weight of the correction."""
 
-    temperature: float = 0.1
-    """Temperature of the gate."""
-    gate: float | None = None
-    """A fixed gate, or None."""
-    rho_min: float = 0.1
-    """Smallest share of each branch."""
-    rho: float | None = None
-    """A fixed share of skill-injected rollouts, or None."""
     correction_weight: float = 1.0
     """Weight of the correction."""
     beta_freq: float = 0.01
@@ -31,23 +28,8 @@ class Gating(Options):
 
 
 @dataclass(frozen=True)
-class Pruning(Options):
+class Pruning(RetirementOptions, Options):
     """How gaps are smoothed, and when a type loses its skill for good."""
-
-    alpha_val: float = 0.7
-    """Weight of the past in the validation gap."""
-    initial_gap: float = 0.0
-    """Where the smoothed gaps start."""
-    tau_retire: float = 0.0
-    """Gap below which a type retires."""
-    capacity: tuple[int, ...] = ALFWORLD_CAPACITY
-    """K(t), one number per stage of training."""
-    retire_by: tuple[str, ...] = RETIREMENT_REASONS
-    """Which reasons retire a type."""
-    min_validations: int = 0
-    """Validations before a type's own gap may retire it."""
-    margin: float = 0.0
-    """Standard errors by which the gap must lie below the threshold."""
 
 
 @dataclass(frozen=True)
