@@ -108,26 +108,16 @@ BENCHMARK = "benchmark.json"
 _ARMS = {"with_skill": True, "without_skill": False}
 
 
-@dataclass(frozen=True)
-class TestCase:
-    """A test case by its name, its tasks' ids, what success looks like, and assertions, which are not graded."""
-
-    name: str
-    tasks: frozenset[str]
-    expected: str = ""
-    assertions: tuple[str, ...] = ()
-
-
-def cases_of(report: PairedReport, evals: Mapping[SkillEval, Sequence[str]]) -> list[TestCase]:
+def cases_of(report: PairedReport, evals: Mapping[SkillEval, Sequence[str]]) -> dict[SkillEval, frozenset[str]]:
     """The skill's own test cases with the tasks of each, or, where it brings none, one per task type."""
     if evals:
-        return [
-            TestCase(each.name, frozenset(tasks), each.expected_output, each.assertions)
-            for each, tasks in evals.items()
-        ]
-    kinds = report.per_type
-    played = {kind: frozenset(each.task_id for each in report.outcomes if each.task_type == kind) for kind in kinds}
-    return [TestCase(short_type(kind).replace("/", "-"), tasks) for kind, tasks in played.items()]
+        return {case: frozenset(tasks) for case, tasks in evals.items()}
+    return {
+        SkillEval(short_type(kind).replace("/", "-"), task_type=kind): frozenset(
+            each.task_id for each in report.outcomes if each.task_type == kind
+        )
+        for kind in report.per_type
+    }
 
 
 def next_iteration(workspace: Path) -> Path:
@@ -138,11 +128,13 @@ def next_iteration(workspace: Path) -> Path:
     return workspace / f"iteration-{number}"
 
 
-def write_workspace(test: SkillTest, cases: Sequence[TestCase], out: Path, about: Mapping[str, Any]) -> None:
+def write_workspace(
+    test: SkillTest, cases: Mapping[SkillEval, frozenset[str]], out: Path, about: Mapping[str, Any]
+) -> None:
     """Writes an iteration: what was played for each case, and ``benchmark.json`` with the figures and ``about``."""
-    for case in cases:
+    for case, tasks in cases.items():
         for arm, skill in _ARMS.items():
-            _write_arm(test.report, case, skill, out / f"eval-{case.name}" / arm)
+            _write_arm(test.report, case, tasks, skill, out / f"eval-{case.name}" / arm)
     outcomes = test.report.outcomes
     summary: dict[str, Any] = {
         arm: _summary([outcome.arm(skill) for outcome in outcomes]) for arm, skill in _ARMS.items()
@@ -151,11 +143,11 @@ def write_workspace(test: SkillTest, cases: Sequence[TestCase], out: Path, about
     write_json(out / BENCHMARK, {**about, "run_summary": summary, "skill_test": test.to_json()})
 
 
-def _write_arm(report: PairedReport, case: TestCase, skill: bool, folder: Path) -> None:
-    outcomes = [outcome for outcome in report.outcomes if outcome.task_id in case.tasks]
+def _write_arm(report: PairedReport, case: SkillEval, tasks: frozenset[str], skill: bool, folder: Path) -> None:
+    outcomes = [outcome for outcome in report.outcomes if outcome.task_id in tasks]
     arms = [outcome.arm(skill) for outcome in outcomes]
     make_folder(folder / "outputs")
-    played = [each for each in report.episodes if each.task_id in case.tasks and bool(each.condition) is skill]
+    played = [each for each in report.episodes if each.task_id in tasks and bool(each.condition) is skill]
     write_jsonl(folder / "outputs" / "transcripts.jsonl", played)
     known = [arm.seconds for arm in arms if arm.seconds is not None]
     seconds = sum(known) if len(known) == len(arms) else None
@@ -169,10 +161,10 @@ def _write_arm(report: PairedReport, case: TestCase, skill: bool, folder: Path) 
     write_json(folder / "grading.json", {"assertion_results": graded, "summary": rates, **ungraded})
 
 
-def _graded(case: TestCase, outcome: PairedOutcome, arm: ArmOutcome) -> dict[str, Any]:
+def _graded(case: SkillEval, outcome: PairedOutcome, arm: ArmOutcome) -> dict[str, Any]:
     attempt = f" (attempt {outcome.attempt + 1})" if outcome.attempt else ""
     return {
-        "text": f"{outcome.task_id} is solved{attempt}" + (f": {case.expected}" if case.expected else ""),
+        "text": f"{outcome.task_id} is solved{attempt}" + (f": {case.expected_output}" if case.expected_output else ""),
         "passed": arm.won,
         "evidence": f"The environment {'says that it is' if arm.won else 'never said so'}: score {arm.score:g}, "
         f"{arm.steps} steps" + (f", cut by {arm.cut}" if arm.cut else ""),
