@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_extra
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
 from skillc_gym.files import replace_file, require_own
+from skillc_gym.pages import page as filled_in
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
 from skillc_lab.report.figures import save_figures, save_outcome_figure, save_versus
 from skillc_lab.report.plots import said_of
@@ -191,27 +191,20 @@ def _world(config: Mapping[str, Any]) -> str:
     return f"{name}, generated tasks" if config.get("data") == "generated" else name
 
 
-@cache
-def _templates() -> Any:
-    """The templates of this room; what is put into them is escaped."""
-    with needs_extra("jinja2", "train"):
-        from jinja2 import Environment, PackageLoader
-        from markupsafe import Markup
-    found = Environment(loader=PackageLoader("skillc_lab.report"), autoescape=True, trim_blocks=True)
-    found.filters["fragment"] = lambda shown: Markup(to_fragment(shown.episodes, shown.names))
-    found.filters["inlined"] = lambda picture: (
-        f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
-    )
-    found.filters["pretty"] = lambda values: json.dumps(values, indent=1, ensure_ascii=False)
-    return found
-
-
 def _render(name: str, title: str, values: Mapping[str, Any]) -> str:
-    return str(_templates().get_template(name).render(title=title, episode_style=STYLE, **values))
+    used = {"episode_style": STYLE, "to_fragment": to_fragment, "inlined": _inlined, "pretty": _pretty}
+    return filled_in("skillc_lab.report.templates", name, title=title, **used, **values)
+
+
+def _inlined(picture: Path) -> str:
+    return f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode('ascii')}"
+
+
+def _pretty(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, indent=1, ensure_ascii=False)
 
 
 def _write(page: Path, text: str) -> Path:
     require_own(page, b"<!doctype html>")
-    # Half of a surrogate pair, which a model may write, cannot be stored as UTF-8.
-    replace_file(page, [text.encode("utf-8", "replace")])
+    replace_file(page, [text.encode("utf-8")])
     return page
