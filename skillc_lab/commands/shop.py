@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -118,35 +117,24 @@ def _make(options: MakeCatalogOptions) -> int:
 
 
 def write_json(folder: Path, size: int, seed: int) -> None:
-    """Writes a generated catalogue as upstream's three files, row by row."""
+    """Writes a generated catalogue as upstream's three files, row by row, each from rows made anew."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as files:
-        products, attributes, human = (
-            _Joined(files.enter_context((folder / name).open("w", encoding="ascii")), brackets)
-            for name, brackets in zip(FILES, ("[]", "{}", "{}"), strict=True)
-        )
-        for generated in generate_rows(size, seed):
-            key = json.dumps(generated.row["asin"]) + ": "
-            products.add(json.dumps(generated.row))
-            attributes.add(key + json.dumps(generated.attributes))
-            if generated.human:
-                human.add(key + json.dumps(generated.human))
-        for part in (products, attributes, human):
-            part.end()
+    products, attributes, human = (folder / name for name in FILES)
+    _write_joined(products, "[]", (json.dumps(made.row) for made in generate_rows(size, seed)))
+    _write_joined(attributes, "{}", (_entry(made.row, made.attributes) for made in generate_rows(size, seed)))
+    _write_joined(human, "{}", (_entry(made.row, made.human) for made in generate_rows(size, seed) if made.human))
 
 
-class _Joined:
-    """An array or object that is written part by part."""
+def _entry(row: Mapping[str, Any], value: Any) -> str:
+    return f"{json.dumps(row['asin'])}: {json.dumps(value)}"
 
-    def __init__(self, file: IO[str], brackets: str) -> None:
-        self._file, self._separator, self._last = file, brackets[0] + "\n", "\n" + brackets[1] + "\n"
 
-    def add(self, text: str) -> None:
-        self._file.write(self._separator + text)
-        self._separator = ",\n"
-
-    def end(self) -> None:
-        self._file.write(("" if self._separator == ",\n" else self._separator) + self._last)
+def _write_joined(path: Path, brackets: str, parts: Iterable[str]) -> None:
+    with path.open("w", encoding="ascii") as file:
+        file.write(brackets[0] + "\n")
+        for number, part in enumerate(parts):
+            file.write((",\n" if number else "") + part)
+        file.write("\n" + brackets[1] + "\n")
 
 
 def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> None:
