@@ -91,7 +91,7 @@ class EnvSpec:
     def held_out_split(self) -> str:
         """The split to test on: the demonstration's, else the last one listed; "" if unknown."""
         if self.warm_start is not None:
-            return self.warm_start.demo.held_out_splits[0]
+            return self.warm_start.demo.held_out_split
         return self.splits[-1] if len(self.splits) > 1 else ""
 
     def split_of_task(self, task_id: str) -> str:

@@ -53,8 +53,8 @@ PLAIN_WORDS = Spelling(blanked=(r"[^a-z0-9<>|/]", r"\b(?:a|an|the|and)\b"), spli
 class DemoTasks:
     """Which tasks the demonstration trains and tests on, in sizes that take minutes on two cores."""
 
-    held_out_splits: tuple[str, ...]
-    """Splits of the held-out tasks, the headline first."""
+    held_out_split: str
+    """Split of the held-out tasks."""
     held_out_per_type: int
     """Held-out tasks per task type."""
     panel_per_type: int

@@ -33,6 +33,7 @@ ALIASES: Mapping[str, str] = {
     "beside": "versus",
     "draw": "task_sampling",
     "minibatches": "num_minibatches",
+    "held_out_splits": "held_out_split",
 }
 """Old and new name of an option or of a group of options. Where a command has the new one, the old one is understood
 too, and says once what it is called now."""

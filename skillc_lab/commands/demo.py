@@ -119,9 +119,9 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
 def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     if options.model is None:
         training = replace(options, quick=True, data="generated", policy=None).training()
-        return replace(training, split=options.splits[0], model=str(policy))
+        return replace(training, split=options.split, model=str(policy))
     given = {"env": options.env, "model": str(policy), "seed": options.seed, "share_prefixes": True}
-    settings, _ = complete_settings({**given, "split": options.splits[0], **options.further_settings()}, learning=False)
+    settings, _ = complete_settings({**given, "split": options.split, **options.further_settings()}, learning=False)
     return TrainConfig(**settings)
 
 
@@ -164,7 +164,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     title = "A policy that needs its skill" + ", and the same one trained to do without" * bool(later)
     shown, before = (later[-1], first) if later else (first, None)
     summary = {
-        "split": options.splits[0],
+        "split": options.split,
         "policies": {name: report.overall.to_json() for name, report in reports.items()},
         "example": side_by_side(_example(*(report.episodes for report in reports.values()))),
         "page": str(make_report(shown, before=before, out=folder / "report", title=title).page),

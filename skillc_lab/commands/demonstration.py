@@ -73,8 +73,8 @@ class DemoOptions:
     held_out: int | None = None
     """Held-out tasks per task type, 0 for all; none for the environment's number, with --quick for a tenth of it, or a
     twentieth with --model."""
-    held_out_splits: tuple[str, ...] = ()
-    """Splits of the held-out tasks, the headline first; the environment's if none is named."""
+    held_out_split: str | None = None
+    """Split of the held-out tasks; none for the environment's."""
     train_options: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of training; singly as train.group_size=4."""
 
@@ -114,18 +114,14 @@ class DemoOptions:
         return self.policy or self.shipped or self.folder / "warm_start"
 
     @property
-    def splits(self) -> tuple[str, ...]:
-        """Splits of the held-out tasks, the headline first."""
-        return self.held_out_splits or self.tasks.held_out_splits
+    def split(self) -> str:
+        """Split of the held-out tasks."""
+        return self.tasks.held_out_split if self.held_out_split is None else self.held_out_split
 
     @property
     def per_type(self) -> int | None:
-        """Held-out tasks per task type; None for whole splits."""
+        """Held-out tasks per task type; None for the whole split."""
         return (self.tasks.held_out_per_type if self.held_out is None else self.held_out) or None
-
-    def evaluation(self, when: str, split: str) -> Path:
-        """Folder of the evaluation "before" or "after" on a split; the headline's is the one that the page shows."""
-        return self.folder / (when if split == self.splits[0] else f"{when}_{split}")
 
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
@@ -133,7 +129,7 @@ class DemoOptions:
         given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
         quick: dict[str, Any] = {"quick": True} if self.quick else {}
         quick |= {"model": self.model} if self.model else {}
-        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": self.splits}
+        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": [self.split]}
 
     def further_settings(self) -> dict[str, Any]:
         """Those of training that were named, by their current names."""
@@ -166,21 +162,19 @@ def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[
     _check(options)
     with _stop_watch(options.folder / "elapsed.json") as elapsed:
         _warm_start(options, told.note)
-        before = _evaluations(options, training, "before", told)
+        before = _evaluation(options, training, "before", told)
         result = run(training, progress=told)
         if not result.finished:
             return {"finished": False, "steps": result.step}
-        after = _evaluations(options, replace(training, model=str(result.policy)), "after", told)
-        splits = {split: _compared(before[split], after[split]) for split in options.splits}
+        after = _evaluation(options, replace(training, model=str(result.policy)), "after", told)
         named = {name: getattr(options, name) for name in ("env", "seed", "steps")}
         summary = {
             "finished": True,
             **named,
             "preset": options.method,
             "data": options.place,
-            "split": options.splits[0],
-            **splits[options.splits[0]],
-            "splits": splits,
+            "split": options.split,
+            **_compared(before, after),
             **_page(options),
             "transcripts": [str(options.folder / name / "transcripts.jsonl") for name in ("before", "after")],
             "seconds": round(elapsed(), 1),
@@ -224,7 +218,7 @@ def _check(options: DemoOptions) -> None:
         raise MissingDataError(
             f"There is no checkpoint folder {options.policy}; make one with `skillc tools make-policy`."
         )
-    for split in (training.split, *options.splits):
+    for split in (training.split, options.split):
         tasks_of(replace(training, split=split))
     make_folder(options.folder)
     check_same(options)
@@ -250,19 +244,15 @@ def _warm_start(options: DemoOptions, say: Say) -> None:
     make_policy(shipped_recipe(options.env) if generated else data_recipe(options.place, options.env), options.start)
 
 
-def _evaluations(options: DemoOptions, training: TrainConfig, when: str, progress: Progress) -> dict[str, PairedReport]:
-    """Evaluates a policy on every held-out split; what lies there from an interrupted run is taken."""
-    found = {}
-    for split in options.splits:
-        folder = options.evaluation(when, split)
-        if not (folder / "report.json").exists():
-            progress.note(f"Playing held-out tasks of {split}: {folder.name}.")
-            report = evaluate_policy(
-                replace(training, split=split), per_type=options.per_type, folder=folder, progress=progress
-            )
-            report.save_all(folder)
-        found[split] = PairedReport.load(folder / "report.json")
-    return found
+def _evaluation(options: DemoOptions, training: TrainConfig, when: str, progress: Progress) -> PairedReport:
+    """Evaluates a policy on held-out tasks; what lies there from an interrupted run is taken."""
+    folder = options.folder / when
+    if not (folder / "report.json").exists():
+        progress.note(f"Playing held-out tasks of {options.split}: {when}.")
+        held_out = replace(training, split=options.split)
+        report = evaluate_policy(held_out, per_type=options.per_type, folder=folder, progress=progress)
+        report.save_all(folder)
+    return PairedReport.load(folder / "report.json")
 
 
 def _page(options: DemoOptions, versus: Sequence[Path] = ()) -> dict[str, Any]:

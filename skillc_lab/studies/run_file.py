@@ -129,12 +129,12 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
 
 
 def held_out_split(env: str, named: str | None) -> str:
-    """The split that is named, or the headline of the environment's demonstration."""
+    """The split that is named, or that of the environment's demonstration."""
     if named is not None:
         return named
     if env_spec(env).warm_start is None:
         raise ConfigError(f"held_out, the split of the held-out tasks, must be named: {env} has no demonstration")
-    return warm_started(env)[1].demo.held_out_splits[0]
+    return warm_started(env)[1].demo.held_out_split
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:

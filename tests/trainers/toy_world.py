@@ -89,7 +89,7 @@ def write_library(folder: Path) -> Path:
 
 def spec(library: Path) -> EnvSpec:
     """What the suite must know of it."""
-    demo = DemoTasks(("test",), 3, 2, 12, 4, 4)
+    demo = DemoTasks("test", 3, 2, 12, 4, 4)
     return EnvSpec(
         name="lamps",
         id="skillc-tests/Lamps-v0",

@@ -108,7 +108,7 @@ def _merged(model: Any, folder: Path) -> Any:
 def _held_out(recipe: PolicyRecipe, chat_format: ChatFormat) -> list[Demonstration]:
     if not recipe.held_out:
         return []
-    split = warm_started(recipe.demonstrations.env)[1].demo.held_out_splits[0]
+    split = warm_started(recipe.demonstrations.env)[1].demo.held_out_split
     shown = replace(recipe.demonstrations, env_kwargs={**recipe.demonstrations.env_kwargs, "split": split})
     return list(demonstrations(shown, chat_format, count=recipe.held_out, seed=recipe.seed))
 

@@ -111,7 +111,7 @@ def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
     options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split", "task_types")}
     types = shown.env_kwargs.get("task_types")
     config = TrainConfig(model=str(policy), **settings, require_think=shown.thoughts, task_types=types)
-    return replace(config, split=demo.held_out_splits[0], env_options=options)
+    return replace(config, split=demo.held_out_split, env_options=options)
 
 
 def small_policy_settings(env: str, data: str | None = "generated") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
 
 _DEMO = DemoTasks(
-    held_out_splits=("valid_unseen",),
+    held_out_split="valid_unseen",
     held_out_per_type=40,
     panel_per_type=16,
     max_reply_tokens=20,

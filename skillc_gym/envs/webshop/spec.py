@@ -28,7 +28,7 @@ _WARM_START = WarmStart(
     # Chosen options: whatever is clicked but buttons and products.
     essential={TASK_TYPE: rf"^click\[(?!(?:b0\w{{8}}|{_BUTTONS})\])"},
     demo=DemoTasks(
-        held_out_splits=("test",),
+        held_out_split="test",
         held_out_per_type=240,
         panel_per_type=64,
         max_reply_tokens=32,

@@ -71,7 +71,7 @@ DEMO = [
     ("--env webshop --data nowhere", ["nowhere", "data='generated'"]),
     ("--env webshp", ["Did you mean 'webshop'"]),
     ("--held-out -1", ["held_out", "0 for all", "-1"]),
-    ("--held-out-splits test", ["'test'", "valid_unseen"]),
+    ("--held-out-split test", ["'test'", "valid_unseen"]),
     ("--seed -1", ["seed must be at least 0"]),
     ("--out {bad}/archive.zip", ["archive.zip", "choose another"]),
     ("--quick --policy nowhere", ["no checkpoint folder nowhere"]),
@@ -217,7 +217,7 @@ def refuse(says):
 @needs_trl
 @pytest.mark.parametrize(("command", "words", "expected"), CASES)
 def test_it_is_refused(command, words, expected, games, damaged, refuse, monkeypatch):
-    for started in ("demonstration._evaluations", "demo.evaluate_policy"):
+    for started in ("demonstration._evaluation", "demo.evaluate_policy"):
         monkeypatch.setattr(f"skillc_lab.commands.{started}", lambda *_, **__: pytest.fail("an evaluation was started"))
     working = COMMANDS[command][0].format(games=games)
     refuse(command, [*working.split(), *words.format(bad=damaged).split()], expected)
