@@ -28,7 +28,8 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
     for skill in listed:
         name = unique(plain_name(skill.name), contents)
         contents[name] = _content(skill, name)
-    require_free(folder)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
@@ -39,14 +40,6 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
             shutil.rmtree(folder / name, ignore_errors=True)
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
     return folder
-
-
-def require_free(folder: Path) -> None:
-    """Refuses a folder that holds something, before the work that it takes to have a library; SkillFileError."""
-    if folder.exists() and not folder.is_dir():
-        raise SkillFileError(f"The folder {folder} cannot be made (there is a file of that name); name another one")
-    if folder.is_dir() and any(folder.iterdir()):
-        raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
 
 
 def _content(skill: Skill, folder: str) -> bytes:

@@ -13,12 +13,12 @@ from typing import Annotated, Any
 import tyro
 
 from skill_library import BUILT_IN, Skill, SkillFileError, decode, load_library, read_bounded
-from skill_library.formats import SkillFormat, assign_types, require_free, write_library
+from skill_library.formats import SkillFormat, assign_types, write_library
 from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
-from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.command import Command, require_empty, say
 from skillc_lab.skills.libraries import learn_skills
 from trainers.base import Registry, instance_of
 from trainers.engines import ENGINES, check_engine
@@ -67,7 +67,7 @@ class LearnSkillsOptions:
 def _learn(options: LearnSkillsOptions) -> int:
     if not options.from_:
         raise ConfigError("Name the transcripts to learn from: --from FILE ...")
-    require_free(options.out)
+    require_empty(options.out)
     spec, engine = described_env(options.env), _engine(options)
     episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
     _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])

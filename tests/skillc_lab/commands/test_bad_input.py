@@ -166,8 +166,8 @@ OTHERS = {
     "skills test": [("nowhere --model scripted", "No skill library")],
     "learn-skills": [
         ("", "--from FILE"),
-        ("--from nowhere.jsonl --writer model --model m --out .", "nothing is overwritten"),
-        ("--from nowhere.jsonl --writer model --model m --out mine", "name another one"),
+        ("--from nowhere.jsonl --writer model --model m --out .", "is not an empty folder; name a new folder"),
+        ("--from nowhere.jsonl --writer model --model m --out mine/below", "mine is a file"),
         ("--from mine --out l --writer steps --notes", "no use for --notes; let a model write by --writer model"),
         ("--from mine --out l --engine.base_url http://127.0.0.1:1/v1", "no use for --engine.OPTION"),
         ("--from mine --out l --writer openai", "The writer openai needs a language model: --model NAME"),
