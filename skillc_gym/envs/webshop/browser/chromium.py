@@ -45,11 +45,6 @@ class Browser:
         self._first = self._current = ""
         self._start()
 
-    @property
-    def process_group(self) -> int:
-        """The process group of the driver and of all its browser's processes."""
-        return self._processes.driver.pid
-
     def restart(self, generation: int) -> None:
         """Starts another browser and driver, unless another user has done so since the given `generation`."""
         with self.lock:
@@ -104,11 +99,6 @@ class Browser:
         """Gives the browser a command of Chrome's DevTools protocol, in a tab."""
         body = {"cmd": name, "params": parameters}
         return self._in(handle, lambda: self.driver.execute("executeCdpCommand", body)["value"])
-
-    def log(self) -> list[str]:
-        """Returns what the browser has logged since it was last asked."""
-        found = self._asked(lambda: self.driver.execute("getLog", {"type": "browser"}))
-        return [entry["message"] for entry in found["value"]]
 
     def _in(self, handle: str, ask: Callable[[], Result]) -> Result:
         with self.lock:

@@ -122,7 +122,6 @@ def connect(processes: Processes, settings: BrowserSettings, browser: str) -> Re
     for flag in settings.flags():
         options.add_argument(flag)
     options.add_experimental_option("prefs", dict.fromkeys(_SWITCHED_OFF, False))
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     address = f"http://127.0.0.1:{_port(processes.driver)}"
     direct = Proxy({"proxyType": ProxyType.DIRECT})
     client = ClientConfig(address, keep_alive=True, proxy=direct, timeout=_START_SECONDS)
