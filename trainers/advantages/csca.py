@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_gym.values import require_switch
-from trainers.advantages.base import Advantages, RolloutBatch, Scheme
+from trainers.advantages.base import Advantages, RolloutBatch, Scheme, per_rollout
 from trainers.advantages.grouping import (
     FloatArray,
     finite_vector,
@@ -123,27 +123,12 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Streams:
-    """The parts of the advantage; each float64[N]."""
-
-    outcome: FloatArray
-    """Phi, the return normalised over the scope (stream 1)."""
-    conditional: FloatArray
-    """The return normalised within its branch (stream 2 without the correction)."""
-    correction: FloatArray
-    """The signed correction: -C(x) with the skill, +C(x) or 0 without it."""
-    omega: float
-    """Weight of stream 2."""
-
-    @property
-    def advantage(self) -> FloatArray:
-        """``outcome + omega * (conditional + correction)``, float64[N]."""
-        return self.outcome + self.omega * (self.conditional + self.correction)
-
-
-@dataclass(frozen=True)
 class Csca(Scheme):
-    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals."""
+    """``A_i = Phi_i + omega * cond_i``: the two streams as a scheme; C(x) comes from the batch's signals.
+
+    Phi is the return normalised over the scope. cond is the return normalised within its branch, plus the signed
+    correction: -C(x) with the skill, +C(x) or 0 without it.
+    """
 
     name: ClassVar[str] = "csca"
     omega: NotNegative = 0.4
@@ -159,25 +144,17 @@ class Csca(Scheme):
 
     def __call__(self, batch: RolloutBatch) -> Advantages:
         """The advantage with its parts ``outcome``, ``conditional`` and ``correction``, each as weighted in the sum."""
-        streams = self.streams(batch.returns, batch.task, batch.condition, batch.signals.correction, batch.success)
-        return Advantages(
-            streams.advantage,
-            parts={
-                "outcome": streams.outcome,
-                "conditional": streams.omega * streams.conditional,
-                "correction": streams.omega * streams.correction,
-            },
-        )
+        return self.of_columns(batch.returns, batch.task, batch.condition, batch.signals.correction, batch.success)
 
-    def streams(
+    def of_columns(
         self,
         returns: ArrayLike,
         task: Sequence[Hashable],
         condition: ArrayLike,
         correction: ArrayLike,
         success: ArrayLike | None = None,
-    ) -> Streams:
-        """The streams apart; arguments, and errors, as of :func:`csca`."""
+    ) -> Advantages:
+        """The same from plain columns; arguments, and errors, as of :func:`csca`."""
         values = finite_vector("returns", returns)
         task = group_keys(task, values.size)
         with_skill = flag_vector("condition", condition, values.size)
@@ -186,12 +163,11 @@ class Csca(Scheme):
             raise ConfigError(f"correction is C(x) >= 0 per rollout, got {size.min()}; csca sets the signs itself")
         branches: list[Hashable] = list(zip(task, with_skill.tolist(), strict=True))
         relative = partial(normalise, eps=self.eps)
-        return Streams(
-            outcome=relative(values) if self.scope == "batch" else over_groups(values, task, relative),
-            conditional=over_groups(values, branches if self.branch == "condition" else task, relative),
-            correction=_signed(size, with_skill, self.correction_mask, success),
-            omega=float(self.omega),
-        )
+        outcome = relative(values) if self.scope == "batch" else over_groups(values, task, relative)
+        conditional = over_groups(values, branches if self.branch == "condition" else task, relative)
+        signed = _signed(size, with_skill, self.correction_mask, success)
+        parts = {"outcome": outcome, "conditional": self.omega * conditional, "correction": self.omega * signed}
+        return Advantages(outcome + self.omega * (conditional + signed), parts=parts)
 
 
 def csca(
@@ -220,7 +196,7 @@ def csca(
         ConfigError: Arrays of different lengths or values out of range.
         UnknownNameError: An unknown scope, mask or branch.
     """
-    return Csca(**options).streams(returns, task, condition, correction, success).advantage
+    return per_rollout(Csca(**options).of_columns(returns, task, condition, correction, success).values)
 
 
 def _signed(size: FloatArray, with_skill: np.ndarray, mask: CorrectionMask, success: ArrayLike | None) -> FloatArray:

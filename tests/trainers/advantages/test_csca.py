@@ -1,5 +1,6 @@
 """The smoothed contrast and what an update shows of it; CSCA: exact checks of the two streams."""
 
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from trainers.advantages import Contrast, Csca, RolloutBatch, Streams, csca
+from trainers.advantages import Contrast, Csca, RolloutBatch, csca
 from trainers.advantages.csca import paired_contrasts, unpaired_contrasts
 
 contrasts = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
@@ -94,9 +95,10 @@ def test_bad_batches_are_named(change: dict, match: str) -> None:
         RolloutBatch.build(**{**good, **change})
 
 
-def csca_streams(success: Any = None, **given: Any) -> Streams:
+def streams(success: Any = None, **given: Any) -> Mapping[str, Any]:
+    """Outcome, conditional and correction, unweighted."""
     columns = [given.pop(name) for name in ("returns", "task", "condition", "correction")]
-    return Csca(**given).streams(*columns, success)
+    return Csca(omega=1.0, **given).of_columns(*columns, success).parts
 
 
 @st.composite
@@ -129,14 +131,14 @@ SCOPES = st.sampled_from(["batch", "group"])
 def test_it_agrees_with_a_second_writing(batch: dict[str, list], scope: str, branch: str, eps: float) -> None:
     returns, task, condition = batch["returns"], batch["task"], batch["condition"]
     options = {"scope": scope, "branch": branch, "eps": eps}
-    parts, whole = csca_streams(**batch, **options), csca(**batch, **options)
+    parts, whole = streams(**batch, **options), csca(**batch, **options)
     groups = task if scope == "group" else ["all"] * len(task)
     branches = task if branch == "mixed" else [*zip(task, condition, strict=True)]
-    np.testing.assert_allclose(parts.outcome, normalised(returns, groups, eps), atol=1e-9)
-    np.testing.assert_allclose(parts.conditional, normalised(returns, branches, eps), atol=1e-9)
-    assert np.array_equal(parts.correction, np.where(np.asarray(condition) == 1, -1.0, 1.0) * batch["correction"])
-    assert np.array_equal(whole, parts.outcome + 0.4 * (parts.conditional + parts.correction))
-    assert np.array_equal(csca(**batch, omega=0.0, scope=scope, eps=eps), parts.outcome)
+    np.testing.assert_allclose(parts["outcome"], normalised(returns, groups, eps), atol=1e-9)
+    np.testing.assert_allclose(parts["conditional"], normalised(returns, branches, eps), atol=1e-9)
+    assert np.array_equal(parts["correction"], np.where(np.asarray(condition) == 1, -1.0, 1.0) * batch["correction"])
+    assert np.array_equal(whole, parts["outcome"] + 0.4 * (parts["conditional"] + parts["correction"]))
+    assert np.array_equal(csca(**batch, omega=0.0, scope=scope, eps=eps), parts["outcome"])
     assert np.array_equal(csca(**batch), csca(**batch, scope="batch", branch="condition", eps=1e-6))
     assert whole.dtype == np.float64
 
@@ -157,7 +159,7 @@ def test_constant_branches_are_exactly_zero(value: float, size: int) -> None:
 def test_the_success_mask_rewards_only_successes_without_the_skill() -> None:
     won = [True, False, True, False]
     given = {"task": ["x"] * 4, "condition": [1, 1, 0, 0], "correction": [0.5] * 4, "correction_mask": "success"}
-    assert csca_streams(won, returns=[1.0, 0.0, 1.0, 0.0], **given).correction.tolist() == [-0.5, -0.5, 0.5, 0.0]
+    assert streams(won, returns=[1.0, 0.0, 1.0, 0.0], **given)["correction"].tolist() == [-0.5, -0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize(
