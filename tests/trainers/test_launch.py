@@ -19,7 +19,8 @@ from skillc_lab.planning import typed_words
 from tests.trainers.conftest import make_model
 from tests.trainers.test_train import weights
 from tests.trainers.toys import GRADED
-from trainers.base import Trajectory, asked_processes, interrupts, launch_warning, stop_requests
+from trainers.base import Trajectory, interrupts, launch_warning, stop_requests
+from trainers.base.processes import asked_processes
 from trainers.config import TrainConfig
 from trainers.training import RunResult, run
 

@@ -1,17 +1,11 @@
 """What every room of the trainers speaks: options, names of objects, trajectories, and how a process ends."""
 
 from trainers.base.model_folders import (
-    HARD,
     PACKAGES,
     REAL,
     SHIPPED,
-    Adapted,
-    Package,
-    fetched_folder,
-    fetched_model,
     fetched_trained,
     hardest_start,
-    is_shipped,
     named_folder,
     package_named,
     shipped_names,
@@ -40,24 +34,16 @@ from trainers.base.options import (
     option_names,
     override,
 )
-from trainers.base.processes import (
-    asked_processes,
-    check_sharded,
-    end_together,
-    interrupts,
-    launch_warning,
-    stop_requests,
-)
+from trainers.base.processes import check_sharded, end_together, interrupts, launch_warning, stop_requests
 from trainers.base.registry import Registry, Wanted, current_names, instance_of, load_object, understands_old_names
 from trainers.base.trajectory import TokenRow, Trajectory, Usage
 
-__all__ = ["HARD", "PACKAGES", "REAL", "SHIPPED", "Adapted", "Package", "fetched_folder", "fetched_model"]
-__all__ += ["fetched_trained"]
-__all__ += ["hardest_start", "is_shipped", "named_folder", "package_named", "shipped_names", "shipped_policy"]
+__all__ = ["PACKAGES", "REAL", "SHIPPED", "fetched_trained"]
+__all__ += ["hardest_start", "named_folder", "package_named", "shipped_names", "shipped_policy"]
 __all__ += ["shipped_trained_policy"]
 __all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "MaskTruncated", "Natural", "NotNegative", "Options"]
 __all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "TaskSampling", "Thoughts"]
 __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "Wanted", "current_names", "instance_of", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]
-__all__ += ["asked_processes", "check_sharded", "end_together", "interrupts", "launch_warning", "stop_requests"]
+__all__ += ["check_sharded", "end_together", "interrupts", "launch_warning", "stop_requests"]

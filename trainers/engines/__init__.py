@@ -24,15 +24,14 @@ if TYPE_CHECKING:
         check_engine,
         engine_spec,
     )
-    from trainers.engines.sharing import SharingEngine
     from trainers.engines.text import FunctionEngine, TextEngine, TextReply, TextRequest
     from trainers.engines.transformers import TransformersEngine
-    from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine, stream
+    from trainers.engines.types import Engine, Generation, Request, StreamingEngine
     from trainers.engines.vllm import VllmEngine
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "Answer", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
-__all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ServerOptions", "SharingEngine"]
+__all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
+__all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ServerOptions"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
-__all__ += ["VllmEngine", "check_engine", "engine_spec", "stream"]
+__all__ += ["VllmEngine", "check_engine", "engine_spec"]

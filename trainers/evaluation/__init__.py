@@ -12,19 +12,10 @@ if TYPE_CHECKING:
         EvaluatedAgent,
         PhaseProgress,
         RunningAgent,
-        TrialOutcome,
         TrialReport,
         play_trials,
     )
-    from trainers.evaluation.outcomes import (
-        ArmOutcome,
-        PairedCounts,
-        PairedOutcome,
-        graded,
-        mean_scores,
-        pass_at_k,
-        pass_rates,
-    )
+    from trainers.evaluation.outcomes import ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
     from trainers.evaluation.paired import (
         Change,
         PairedReport,
@@ -35,13 +26,13 @@ if TYPE_CHECKING:
     )
     from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
-    from trainers.evaluation.table import retirement_rule, trial_table, usage_table, validation_record
     from trainers.evaluation.table import table as report_table
+    from trainers.evaluation.table import trial_table, usage_table, validation_record
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialOutcome", "TrialReport"]
-__all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_at_k", "pass_rates"]
+__all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialReport"]
+__all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
 __all__ += ["PolicyPlayer", "PolicyReport", "evaluate_policy", "open_panel", "play_trials", "policy_player"]
-__all__ += ["report_table", "retirement_rule", "trial_table", "usage_table", "validation_record"]
+__all__ += ["report_table", "trial_table", "usage_table", "validation_record"]

@@ -10,13 +10,11 @@ if TYPE_CHECKING:
     from trainers.models.loading import (
         BACKENDS,
         attend_without_plans,
-        bfloat16_slowdown,
         bfloat16_warning,
         cast,
         check_model,
         context_limit,
         hub_access,
-        is_hub_name,
         load_model,
         load_plain_config,
         load_plain_tokenizer,
@@ -29,6 +27,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "is_hub_name", "load_model", "load_plain_config"]
+__all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "load_model", "load_plain_config"]
 __all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
-__all__ += ["attend_without_plans", "bfloat16_slowdown", "bfloat16_warning", "cast", "get_model"]
+__all__ += ["attend_without_plans", "bfloat16_warning", "cast", "get_model"]

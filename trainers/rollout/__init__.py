@@ -8,25 +8,19 @@ from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.engines.random import derive_seed
-    from trainers.rollout.batches import TrainingRow
-    from trainers.rollout.chat_tokens import ChatEncoder, ChatTokens
     from trainers.rollout.collect import GroupRollouts
     from trainers.rollout.opening import (
         chat_format,
-        graded_library,
         library_sha256,
         make_chat,
         make_prompts,
         make_rollouts,
-        open_env,
         panel_of,
         tasks_of,
         token_policy,
     )
-    from trainers.rollout.rows import Prompts
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["ChatEncoder", "ChatTokens", "GroupRollouts", "Prompts", "TrainingRow", "chat_format", "derive_seed"]
-__all__ += ["graded_library", "library_sha256", "make_chat", "make_prompts", "make_rollouts", "open_env", "panel_of"]
-__all__ += ["tasks_of", "token_policy"]
+__all__ = ["GroupRollouts", "chat_format", "derive_seed"]
+__all__ += ["library_sha256", "make_chat", "make_prompts", "make_rollouts", "panel_of", "tasks_of", "token_policy"]

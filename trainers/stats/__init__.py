@@ -9,7 +9,6 @@ from trainers.stats.intervals import (
     mean_over_seeds,
     mean_over_seeds_and_tasks,
     paired_difference,
-    t_p_value,
     t_quantile,
     variance_of_mean,
     wilson,
@@ -17,5 +16,4 @@ from trainers.stats.intervals import (
 
 __all__ = ["MARGIN", "Difference", "Verdict", "holm", "mean_difference", "sign_flip_p"]
 __all__ += ["Interval", "bootstrap_mean", "detectable_difference", "paired_difference", "wilson"]
-__all__ += ["MeanEstimate", "mean_over_seeds", "mean_over_seeds_and_tasks", "t_p_value", "t_quantile"]
-__all__ += ["variance_of_mean"]
+__all__ += ["MeanEstimate", "mean_over_seeds", "mean_over_seeds_and_tasks", "t_quantile", "variance_of_mean"]

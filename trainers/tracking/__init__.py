@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from skillc_gym.envs.registry import short_type
-    from trainers.tracking.checkpoints import read_checkpoint
     from trainers.tracking.files import iter_records, json_line, parse_object, read_object, sha256_of_file, write_json
-    from trainers.tracking.policy_settings import complete_settings, playing_settings, save_policy_settings
+    from trainers.tracking.policy_settings import complete_settings, playing_settings
     from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
     from trainers.tracking.run_folder import RunFolder, make_folder, one_revision, provenance, require_clean
 else:
@@ -18,7 +16,5 @@ else:
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
 __all__ += ["RunFolder", "make_folder", "one_revision", "provenance", "require_clean"]
-__all__ += ["complete_settings", "playing_settings", "save_policy_settings"]
+__all__ += ["complete_settings", "playing_settings"]
 __all__ += ["iter_records", "json_line", "parse_object", "read_object", "sha256_of_file", "write_json"]
-__all__ += ["read_checkpoint"]
-__all__ += ["short_type"]

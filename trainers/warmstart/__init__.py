@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.warmstart.cloning import CloningConfig, TokenisedDialogue, clone, reply_loss
-    from trainers.warmstart.demonstration import Demonstration, DemonstrationConfig, demonstrations
-    from trainers.warmstart.make import CARD, make_policy, success_rates, write_card
-    from trainers.warmstart.policy import SMALL, TINY, PolicySize, build_model, build_tokenizer, vocabulary
+    from trainers.warmstart.cloning import CloningConfig
+    from trainers.warmstart.demonstration import DemonstrationConfig
+    from trainers.warmstart.make import CARD, make_policy, write_card
+    from trainers.warmstart.policy import SMALL, TINY, PolicySize
     from trainers.warmstart.recipes import (
         PolicyRecipe,
         data_recipe,
-        essential_rate,
         generated_mixture,
         measure_start,
         set_error_rate,
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["CARD", "SMALL", "TINY", "CloningConfig", "Demonstration", "DemonstrationConfig", "PolicyRecipe"]
-__all__ += ["PolicySize", "TokenisedDialogue", "build_model", "build_tokenizer", "clone", "data_recipe"]
-__all__ += ["demonstrations", "essential_rate", "generated_mixture", "make_policy", "measure_start", "reply_loss"]
-__all__ += ["set_error_rate", "shipped_recipe", "small_policy_settings", "success_rates"]
-__all__ += ["vocabulary", "write_card"]
+__all__ = ["CARD", "SMALL", "TINY", "CloningConfig", "DemonstrationConfig", "PolicyRecipe"]
+__all__ += ["PolicySize", "data_recipe", "generated_mixture", "make_policy", "measure_start"]
+__all__ += ["set_error_rate", "shipped_recipe", "small_policy_settings", "write_card"]

@@ -9,7 +9,8 @@ import numpy as np
 from skillc_gym.episodes import Episode
 from tests.trainers.rollouts_of import episode as played
 from trainers.advantages import RolloutBatch
-from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport, retirement_rule
+from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+from trainers.evaluation.table import retirement_rule
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 

@@ -17,7 +17,8 @@ from trainers.backends.trl.figures import own_figures
 from trainers.models import segments
 from trainers.models.segments import segments_of
 from trainers.rollout.batches import Tokens
-from trainers.warmstart import PolicySize, build_model, build_tokenizer
+from trainers.warmstart import PolicySize
+from trainers.warmstart.policy import build_model, build_tokenizer
 
 TEMPERATURE = 0.7
 

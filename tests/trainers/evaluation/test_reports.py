@@ -26,6 +26,7 @@ from trainers.evaluation import (
     compare_reports,
     paired_evaluation,
 )
+from trainers.evaluation.outcomes import pass_at_k
 from trainers.recipes import get_recipe
 from trainers.recipes.method import Method
 
@@ -122,7 +123,7 @@ def test_changes_pair_the_tasks() -> None:
         (lambda: play([], [], ["heat/0"] * 2), "each task once and is not empty"),
         (lambda: play([], [], []), "each task once and is not empty"),
         (lambda: play([], [], part=slice(None, None, -1)), "with the skill and then"),
-        *((lambda c=c: evaluation.pass_at_k(*c), "pass@k needs") for c in ((1, 3, 4), (4, 3, 1), (1, 3, 0))),
+        *((lambda c=c: pass_at_k(*c), "pass@k needs") for c in ((1, 3, 4), (4, 3, 1), (1, 3, 0))),
         (lambda: compare_reports(of(REPEATED[:2]), of(REPEATED), skill=True), "1 and 2 times"),
         (lambda: compare_reports(of(GOALS, prices="a"), of(GOALS, prices="b"), skill=True), "different panels"),
     ],
@@ -179,7 +180,7 @@ def test_below_one_half_a_warning_names_the_likely_cause(report: PairedReport, t
 def test_pass_at_k_is_the_share_of_the_draws_of_k_that_hold_a_success(case: tuple[int, int, int]) -> None:
     n, successes, k = case
     draws = list(itertools.combinations([i < successes for i in range(n)], k))
-    assert evaluation.pass_at_k(successes, n, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+    assert pass_at_k(successes, n, k) == pytest.approx(sum(map(any, draws)) / len(draws))
 
 
 WON = [("a", 0, True, True), ("b", 0, True, False), ("a", 1, True, False), ("b", 1, False, False)]

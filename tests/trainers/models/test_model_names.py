@@ -10,15 +10,8 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import (
-    bfloat16_slowdown,
-    bfloat16_warning,
-    load_model,
-    load_plain_config,
-    load_plain_tokenizer,
-    loading,
-)
-from trainers.models.loading import check_model, hub_access, is_hub_name
+from trainers.models import bfloat16_warning, load_model, load_plain_config, load_plain_tokenizer, loading
+from trainers.models.loading import bfloat16_slowdown, check_model, hub_access, is_hub_name
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 

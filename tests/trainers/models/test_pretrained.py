@@ -19,18 +19,13 @@ from transformers import AutoModelForCausalLM
 from skillc_gym.errors import CheckpointError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from tests.trainers.conftest import make_model
-from trainers.base import Adapted, Package, fetched_folder, fetched_model, model_folders, package_named
+from trainers.base import model_folders, package_named
+from trainers.base.model_folders import Adapted, Package, fetched_folder, fetched_model
 from trainers.config import TrainConfig
 from trainers.engines import Request, Sampling
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_plain_tokenizer, pretrained
-from trainers.models.pretrained import (
-    adapt,
-    byte_pair_tokenizer,
-    check_tokenizer,
-    get_model,
-    split_digits,
-)
+from trainers.models.pretrained import adapt, byte_pair_tokenizer, check_tokenizer, get_model, split_digits
 from trainers.rollout.chat_tokens import ChatTokens
 
 

@@ -26,9 +26,8 @@ from trainers.engines import Generation
 from trainers.models import load_tokenizer
 from trainers.rollout.chat_tokens import ChatEncoder, ChatTokens, without_thoughts
 from trainers.rollout.rows import ConversationRows, RowsWithoutThoughts
-from trainers.warmstart import build_tokenizer, vocabulary
 from trainers.warmstart.cloning import IGNORED, tokenise_conversation
-from trainers.warmstart.policy import words
+from trainers.warmstart.policy import build_tokenizer, vocabulary, words
 
 POLICIES = Path(__file__).parents[3] / "trainers" / "warmstart"
 TEMPLATES = {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from trainers import stats
+from trainers.stats.intervals import t_p_value
 
 counts = st.tuples(*[st.integers(0, 60)] * 4).filter(lambda c: sum(c) > 0)
 
@@ -78,7 +79,7 @@ def test_the_bootstrap_is_fixed_by_its_seed_and_near_the_normal_interval() -> No
         lambda: stats.bootstrap_mean([], seed=0),
         lambda: stats.mean_over_seeds([]),
         lambda: stats.t_quantile(0.975, 0),
-        lambda: stats.t_p_value(-1.0, 3),
+        lambda: t_p_value(-1.0, 3),
         lambda: stats.detectable_difference(0, 0.2),
     ],
 )
@@ -131,7 +132,7 @@ def test_one_row_or_one_column_leaves_the_other_source():
 )
 def test_t_quantiles_and_p_values_that_invert_them(df: int, value: float) -> None:
     assert stats.t_quantile(0.975, df) == pytest.approx(value, abs=1e-4)
-    assert stats.t_p_value(stats.t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
+    assert t_p_value(stats.t_quantile(0.975, df), df) == pytest.approx(0.05, abs=1e-9)
 
 
 def test_mean_over_seeds() -> None:

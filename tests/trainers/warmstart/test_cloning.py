@@ -26,20 +26,10 @@ from trainers.base import shipped_policy
 from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.warmstart import (
-    CloningConfig,
-    PolicyRecipe,
-    PolicySize,
-    build_model,
-    build_tokenizer,
-    clone,
-    make,
-    make_policy,
-    vocabulary,
-)
-from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, tokenise_conversation
+from trainers.warmstart import CloningConfig, PolicyRecipe, PolicySize, make, make_policy
+from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, tokenise_conversation
 from trainers.warmstart.make import CARD
-from trainers.warmstart.policy import SPECIAL, UNKNOWN, words
+from trainers.warmstart.policy import SPECIAL, UNKNOWN, build_model, build_tokenizer, vocabulary, words
 
 WORDS = ["agent", "see", "take", "mug", "plate", "nothing", "look"]
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)

@@ -19,20 +19,13 @@ from skillc_gym.envs.registry import env_spec, warm_started, warm_started_names
 from skillc_gym.episodes import Episode, Turn
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_gym.wrappers import ChatPrompt
-from trainers.base import HARD, REAL, is_shipped, shipped_names, shipped_policy
+from trainers.base import REAL, shipped_names, shipped_policy
+from trainers.base.model_folders import HARD, is_shipped
 from trainers.config import TrainConfig
 from trainers.tracking import sha256_of_file
-from trainers.warmstart import (
-    CARD,
-    Demonstration,
-    DemonstrationConfig,
-    demonstration,
-    demonstrations,
-    essential_rate,
-    make,
-    make_policy,
-    shipped_recipe,
-)
+from trainers.warmstart import CARD, DemonstrationConfig, demonstration, make, make_policy, shipped_recipe
+from trainers.warmstart.demonstration import Demonstration, demonstrations
+from trainers.warmstart.recipes import essential_rate
 
 CARELESS = warm_started("alfworld")[1].error_rates
 HOUSES = {"seed": 1, "games_per_type": 3, "size": "small", "scenes": 40}

@@ -13,7 +13,9 @@ from skillc_gym.envs.coins.spec import COINS
 from skillc_gym.envs.coins.tasks import DEAD_ENDS, MOST_MOVES, OPPOSITE, build_maze
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
-from trainers.warmstart import demonstrations, shipped_recipe, success_rates
+from trainers.warmstart import shipped_recipe
+from trainers.warmstart.demonstration import demonstrations
+from trainers.warmstart.make import success_rates
 
 SMALL = {"tasks_per_type": 10}
 NAMES = ("cold pantry", "narrow gallery", "grand pantry", "grand closet", "quiet bedroom")
