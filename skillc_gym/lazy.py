@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import operator
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -46,16 +47,20 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     return get, names
 
 
-def load_reference(reference: str) -> Any:
-    """Returns what ``module:name`` names; the module is imported now. ConfigError if there is no such thing."""
+def load_reference(reference: str, kind: str = "reference") -> Any:
+    """Returns what ``module:NAME`` names; the module is imported now. ConfigError if there is no such ``kind``."""
     module, _, name = reference.partition(":")
-    found = load_module(module, reference)
-    if not hasattr(found, name):
-        raise ConfigError(f"Expected a reference 'module:name', got {reference!r}: {module!r} has no {name!r}")
-    return getattr(found, name)
+    if not module or not name:
+        raise ConfigError(f"The {kind} {reference!r} is written module:NAME, with the module's full name.")
+    found = load_module(module, reference, kind)
+    try:
+        return operator.attrgetter(name)(found)
+    except (AttributeError, ImportError) as error:  # a package may import what it exports now
+        said = f"The {kind} {reference!r} is written module:NAME, and {module!r} has no {name!r} ({error})."
+        raise ConfigError(said) from error
 
 
-def load_module(module: str, reference: str) -> ModuleType:
+def load_module(module: str, reference: str, kind: str = "reference") -> ModuleType:
     """Imports the module of a reference; ConfigError, which names both, if that fails."""
     try:
         return importlib.import_module(module)
@@ -63,8 +68,8 @@ def load_module(module: str, reference: str) -> ModuleType:
         if isinstance(error, SkillCError):
             raise
         raise ConfigError(
-            f"{reference!r} names the module {module!r}, which cannot be imported ({error}): write the module's full "
-            "name, and install it, or put its folder into PYTHONPATH"
+            f"The {kind} {reference!r} names the module {module!r}, which cannot be imported ({error}): write the "
+            "module's full name, and install it, or put its folder into PYTHONPATH."
         ) from error
 
 

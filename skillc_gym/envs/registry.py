@@ -157,7 +157,7 @@ def env_spec(name: str) -> EnvSpec:
     """
     module, _, rest = name.rpartition(":")
     if module:
-        load_module(module, name)
+        load_module(module, name, "environment")
     known = env_specs() if rest not in _registered else (_registered[rest],)
     return next((spec for spec in known if rest in (spec.name, spec.id)), EnvSpec(name=rest, id=rest))
 

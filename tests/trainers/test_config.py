@@ -162,7 +162,7 @@ def test_a_row_is_at_most_what_the_model_takes() -> None:
 @pytest.mark.parametrize(
     ("find", "remedy", "names"),
     [
-        (AGENTS.get, "written module:NAME", ": :NAME json: .json:NAME ..:NAME json.:NAME json:NAME no_such:X"),
+        (AGENTS.get, "module:NAME|full name", ": :NAME json: .json:NAME ..:NAME json.:NAME json:NAME no_such:X"),
         (env_spec, "written module:id|cannot be imported", ".json:x ..:x no_such_module:x"),
     ],
 )

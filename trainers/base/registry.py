@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import operator
 import pkgutil
 import warnings
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.lazy import load_reference
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,7 @@ def _built_in(package: str, attribute: str) -> dict[str, Any]:
 
 def load_object(path: str, kind: str, wanted: Wanted = CALLABLE) -> Any:
     """Imports ``module:NAME``; a ConfigError says which ``kind`` of object there is none of, or what is ``wanted``."""
-    module, _, name = path.partition(":")
-    if not module or not name or module.startswith("."):
-        raise ConfigError(f"The {kind} {path!r} is written module:NAME, with the module's full name.")
-    try:
-        found = operator.attrgetter(name)(importlib.import_module(module))
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(
-            f"The {kind} {path!r} cannot be imported ({error}); it is written module:NAME, and the module must be "
-            "installed or on PYTHONPATH."
-        ) from error
+    found = load_reference(path, kind)
     if not wanted.fits(found):
         raise ConfigError(f"The {kind} {path!r} must be {wanted.said}; got {found!r}.")
     return found
