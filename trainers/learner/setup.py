@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import torch
 
@@ -23,15 +23,13 @@ from trainers.memory import Memory, MemoryTools, skill_selectors
 from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.rollout.collect import GroupRollouts
+from trainers.rollout.collect import GroupRollouts, Processes
 from trainers.rollout.opening import TaskSplit
 from trainers.rollout.policies import EngineChat, TokenPolicy
 from trainers.rollout.rows import Prompts
 from trainers.tracking.loggers import Logger
 from trainers.tracking.progress import Progress
 from trainers.tracking.run_folder import RunFolder
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Setup:
     """Told every record, in the process that writes files."""
 
 
-class Backend(Protocol):
+class Backend(Processes, Protocol):
     """Owns weights and optimiser; :func:`trainers.learner.train` calls it, and it calls nobody.
 
     Made for one run: :meth:`prepare`, then for each update :meth:`start_update`, passes in :meth:`accumulate`, and a
@@ -68,17 +66,6 @@ class Backend(Protocol):
     @property
     def device(self) -> torch.device:
         """Where tensors belong."""
-
-    @property
-    def process_index(self) -> int:
-        """Which process this is; the first one writes files."""
-
-    @property
-    def num_processes(self) -> int:
-        """How many processes train together."""
-
-    def gather(self, objects: list[T]) -> list[T]:
-        """All processes' objects, process by process, on every process."""
 
     def all_reduce_sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """The sum over processes, on every process."""

@@ -133,7 +133,7 @@ class Processes(Protocol):
 
     @property
     def process_index(self) -> int:
-        """Which one this is."""
+        """Which one this is; the first one writes files."""
 
     @property
     def num_processes(self) -> int:
