@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
+from trainers.advantages.grouping import FloatArray
 from trainers.base import Registry, instance_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trainers.advantages.grouping import FloatArray
 
 __all__ = ["RETRIEVALS", "RetrievalRule", "Similarity", "nearest", "similarity"]
 
-
-class Similarity(Protocol):
-    """Compares a query with texts."""
-
-    def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """One number in [0, 1] per text, 1 for a text that says just what the query says."""
-        ...
+Similarity = Callable[[str, Sequence[str]], FloatArray]
+"""Compares a query with texts: one number in [0, 1] per text, 1 for a text that says just what the query says."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class BM25:
         self.k1, self.b = k1, b
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """As :class:`trainers.retrieval.Similarity` says."""
+        """As :data:`trainers.retrieval.Similarity` says."""
         asked = Counter(words(query))
         bags = [Counter(words(text)) for text in texts]
         everything = [*bags, asked]
@@ -76,7 +76,7 @@ class SentenceEmbeddings:
         self._known: dict[str, FloatArray] = {}
 
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
-        """As :class:`trainers.retrieval.Similarity` says."""
+        """As :data:`trainers.retrieval.Similarity` says."""
         own = self._embedding(query)
         # One product at a time, as below: that of a matrix differs in the last bits with its number of rows.
         products = [float(self._embedding(text) @ own) for text in texts]
