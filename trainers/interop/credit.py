@@ -87,7 +87,7 @@ class GroupCredit:
         arms = [_trials(batch, shown) for shown in (True, False)]
         rates = [{kind: own.wins / own.tries for kind, own in arm.items()} for arm in arms]
         errors = {kind: _standard_error(*(arm[kind] for arm in arms)) for kind in arms[0].keys() & arms[1].keys()}
-        return self.method.validate(rates[0], rates[1], step, standard_error=errors)
+        return self.method.curriculum.update(rates[0], rates[1], step, standard_error=errors)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything a run needs to go on exactly, as JSON-able values."""

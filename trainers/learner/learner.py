@@ -199,7 +199,7 @@ class Learner:
             seed=derive_seed(self.config.seed, Purpose.VALIDATE),
             sampling=self.config.eval_sampling,
         )
-        retired = self.method.validate(
+        retired = self.method.curriculum.update(
             report.sr_with, report.sr_without, self.update, standard_error=report.gap_standard_error
         )
         record = validation_record(report, self.method, self.update, retired)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skillc_gym.curricula.skills import Retirement
 from skillc_gym.errors import CheckpointError
 from trainers.advantages import Advantages, FloatArray, RolloutBatch, Signals, per_rollout
 from trainers.advantages.base import check_advantages
@@ -31,7 +30,8 @@ class Credit(NamedTuple):
 class Method:
     """What a learner asks of a recipe, and all that a checkpoint must save of it but the skill memory.
 
-    Its parts at work are the ``curriculum``, the moving averages of the ``contrast``, and the ``allocator``.
+    Its parts at work are the ``curriculum``, which validations update, the moving averages of the ``contrast``, and the
+    ``allocator``.
     """
 
     def __init__(self, recipe: Recipe, task_types: Sequence[str], total_steps: int) -> None:
@@ -95,17 +95,6 @@ class Method:
     def correction(self, task: str, task_type: str) -> float:
         """``C(x) = lam(x) * max(0, delta(x))``; 0 for retired types."""
         return self.curriculum.lam(task_type, self.visits(task)) * max(0.0, self._delta(task, task_type))
-
-    def validate(
-        self,
-        sr_with: Mapping[str, float],
-        sr_without: Mapping[str, float],
-        step: int,
-        *,
-        standard_error: Mapping[str, float] | None = None,
-    ) -> tuple[Retirement, ...]:
-        """Feeds one validation to the curriculum; returns who retired. See :class:`InternalizationCurriculum`."""
-        return self.curriculum.update(sr_with, sr_without, step, standard_error=standard_error)
 
     def describe(self) -> dict[str, Any]:
         """The state in the terms of the log: gap and gate per type, the active set, the contrast (0 once retired)."""

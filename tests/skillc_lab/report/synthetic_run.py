@@ -66,7 +66,7 @@ def metrics(preset: str = "skillc", steps: int = 180, seed: int = 0, panel: int 
 
     def validate(step: int) -> None:
         sr = [{k: rng.binomial(panel, rate(k, z, step)) / panel for k in SPEEDS} for z in (1, 0)]
-        retired = [{"type": r.task_type, "reason": r.reason} for r in state.validate(*sr, step)]
+        retired = [{"type": r.task_type, "reason": r.reason} for r in state.curriculum.update(*sr, step)]
         log = state.describe()
         record: dict = {"step": step, "event": "validation", "sr_with": sr[0], "sr_without": sr[1], "retired": retired}
         record |= {f"overall_{arm}": float(np.mean([*rates.values()])) for arm, rates in zip(ARMS, sr, strict=True)}

@@ -300,7 +300,7 @@ def test_the_panels_hash_covers_the_tasks_their_order_and_what_identifies_them()
 def test_a_record_tells_rates_scores_cuts_and_the_rule_of_retirement_and_moves_nothing() -> None:
     validated = of((shopping("x", 0.5, cut="context", kind="a"), shopping("y", 1.0, kind="b")))
     method = Method(get_recipe("skillc", tau_retire=0.05), ("a", "b"), 30)
-    method.validate(validated.sr_with, validated.sr_without, 0)
+    method.curriculum.update(validated.sr_with, validated.sr_without, 0)
     before = method.state_dict()
     record = evaluation.validation_record(validated, method, 0)
     assert (record["overall_with"], record["overall_without"], record["n"]) == (0.5, 0.0, {"a": 1, "b": 1})

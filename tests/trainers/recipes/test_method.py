@@ -332,7 +332,7 @@ def walk(state: Method, seed: int, steps: int) -> list[object]:
             trace.append((n_plus, adv.values.tolist(), log))
         if step % 2 == 0:
             with_, without = ({k: float(rng.uniform()) for k in TYPES} for _ in range(2))
-            trace.append(state.validate(with_, without, 10 * step))
+            trace.append(state.curriculum.update(with_, without, 10 * step))
     return trace
 
 
@@ -363,7 +363,7 @@ def test_a_harmful_skill_is_never_credited() -> None:
 def test_a_retired_type_gets_no_correction() -> None:
     state = start("skillc")
     state.credit(columns([1.0, 0.0], 1))
-    state.validate(dict.fromkeys(TYPES, 0.0), {"heat": 1.0, "cool": 0.0, "look": 0.0}, 10)
+    state.curriculum.update(dict.fromkeys(TYPES, 0.0), {"heat": 1.0, "cool": 0.0, "look": 0.0}, 10)
     assert (state.n_plus("heat", 8), state.n_plus("cool", 8)) == (0, 1)
     returns = [1.0, 0.0, 0.0]
     _, adv, log = state.credit(columns(returns, 0))
@@ -392,7 +392,7 @@ def test_who_sees_a_skill_that_harms_before_and_after_each_validation(name: str,
     method = Method(get_recipe(name), ("heat", "cool"), total_steps=20)
     seen = [method.n_plus("heat", 8)]
     for step in (0, 8, 10, 16):
-        method.validate({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
+        method.curriculum.update({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
         seen.append(method.n_plus("heat", 8))
     assert seen == shown
     assert len(method.active) == {8: 2, 0: 0}[shown[-1]]
@@ -407,8 +407,8 @@ def test_drawn_groups_are_whole_and_keep_the_curriculums_share() -> None:
 
 def test_skill0_ranks_by_the_last_gap_alone() -> None:
     state = start("skill0")
-    state.validate({"heat": 1.0, "cool": 1.0, "look": 1.0}, dict.fromkeys(TYPES, 0.0), 10)
-    retired = state.validate({"heat": 0.4, "cool": 0.9, "look": 0.8}, dict.fromkeys(TYPES, 0.5), 60)
+    state.curriculum.update({"heat": 1.0, "cool": 1.0, "look": 1.0}, dict.fromkeys(TYPES, 0.0), 10)
+    retired = state.curriculum.update({"heat": 0.4, "cool": 0.9, "look": 0.8}, dict.fromkeys(TYPES, 0.5), 60)
     assert [(r.task_type, r.reason) for r in retired] == [("heat", "gap")]
     assert state.curriculum.gap("cool") == pytest.approx(0.4)
 

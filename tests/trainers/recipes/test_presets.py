@@ -121,7 +121,7 @@ def test_a_recipe_of_ones_own_has_neither_curriculum_nor_skills_that_it_does_not
     assert "tau_retire" not in plain.options
     method = Method(Recipe(name="mine", summary="", allocation=Half()), ("a",), total_steps=10)
     for step in range(10):
-        assert method.validate({"a": 0.0}, {"a": 1.0}, step) == ()
+        assert method.curriculum.update({"a": 0.0}, {"a": 1.0}, step) == ()
         assert method.n_plus("a", 8) == 4
 
 
