@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from skill_library.errors import brief
 from skillc_gym.episodes import Episode
@@ -37,17 +37,22 @@ def _prompts(kind: str) -> dict[str, str]:
 class LLMWriter:
     """Base of these writers.
 
-    ``answer`` is the language model and ``role`` the system message of every question; a question asks for ``at_most``
-    texts of at most ``longest`` characters, and shows the ``last_steps`` of each episode. ``bad_replies`` counts those
-    that could not be read; ``last_fault`` says what was wrong with the last of them, and how it begins.
+    ``answer`` is the language model. ``bad_replies`` counts replies that could not be read; ``last_fault`` says what is
+    wrong with the last of them, and how it begins.
     """
 
-    def __init__(
-        self, answer: AnswerChats, name: str, role: str, *, at_most: int, longest: int, last_steps: int
-    ) -> None:
+    prompts: str
+    """Which part of ``prompts.toml`` has the system message of every question."""
+    at_most: int = 3
+    """Most texts that a question asks for."""
+    longest: int = 600
+    """Most characters of a text."""
+    last_steps: int = 12
+    """How many steps of each episode are shown."""
+
+    def __init__(self, answer: AnswerChats, *, name: str = "language model") -> None:
         self.name, self.bad_replies, self.last_fault = name, 0, ""
-        self._answer, self._role = answer, role
-        self._at_most, self._longest, self._last_steps = at_most, longest, last_steps
+        self._answer, self._role = answer, _prompts(self.prompts)["role"]
 
     def _ask(self, questions: Sequence[str], read: Callable[[str], T]) -> list[T | None]:
         """Asks all questions in one batch; None for each reply that ``read`` refuses."""
@@ -64,34 +69,23 @@ class LLMWriter:
 
     def _texts(self, questions: Sequence[str], field: str, at_most: int | None = None) -> list[list[str]]:
         """Asks for one list of texts per question; an empty one where the reply is bad."""
-        most = self._at_most if at_most is None else at_most
-        found = self._ask(questions, lambda reply: read_lists(reply, field, at_most=most, longest=self._longest))
+        most = self.at_most if at_most is None else at_most
+        found = self._ask(questions, lambda reply: read_lists(reply, field, at_most=most, longest=self.longest))
         return [lists[0] if lists else [] for lists in found]
 
     def _shown(self, episodes: Sequence[Episode]) -> str:
-        return "\n\n".join(transcript(episode, self._last_steps) for episode in episodes)
+        return "\n\n".join(transcript(episode, self.last_steps) for episode in episodes)
 
 
 class ModelWriter(LLMWriter, Writer):
     """Asks for skills by task type; a prompt shows at most ``shown`` won and ``shown`` lost episodes of each."""
 
-    def __init__(
-        self,
-        answer: AnswerChats,
-        *,
-        name: str = "language model",
-        at_most: int = 3,
-        longest: int = 600,
-        shown: int = 3,
-        last_steps: int = 12,
-    ) -> None:
-        role = _prompts("skills")["role"]
-        super().__init__(answer, name, role, at_most=at_most, longest=longest, last_steps=last_steps)
-        self._most_shown = shown
+    prompts = "skills"
+    shown: int = 3
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per task type, in one batch; won and lost episodes side by side."""
-        return self._drafts("skills", [self._choice(group) for group in by_type(episodes)], self._at_most)
+        return self._drafts("skills", [self._choice(group) for group in by_type(episodes)], self.at_most)
 
     def write_lessons(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per episode, in one batch."""
@@ -99,10 +93,10 @@ class ModelWriter(LLMWriter, Writer):
 
     def _choice(self, group: Sequence[Episode]) -> list[Episode]:
         won, lost = [e for e in group if e.won], [e for e in group if not e.won]
-        return won[: self._most_shown] + lost[: self._most_shown]
+        return won[: self.shown] + lost[: self.shown]
 
     def _drafts(self, prompt: str, groups: Sequence[Sequence[Episode]], at_most: int) -> list[Draft]:
-        question, limits = _prompts("skills")[prompt], {"at_most": at_most, "longest": self._longest}
+        question, limits = _prompts("skills")[prompt], {"at_most": at_most, "longest": self.longest}
         questions = [question.format(kind=own[0].task_type, episodes=self._shown(own), **limits) for own in groups]
         found = self._texts(questions, "skills", at_most)
         return [self._draft(text, own, own[0].goal) for own, texts in zip(groups, found, strict=True) for text in texts]
@@ -127,17 +121,18 @@ class NotedWriter(ModelWriter):
 
     So the skill libraries of the literature were made (SkillRL, arXiv 2602.08234, among them); the prompts are ours.
 
-    Options are those of :class:`ModelWriter`; ``at_most`` bounds mistakes and general skills as well, and ``notes`` are
-    all notes so far.
+    ``at_most`` bounds mistakes and general skills as well, and ``notes`` are all notes so far.
     """
 
-    def __init__(self, answer: AnswerChats, *, shown: int = 8, **options: Any) -> None:
-        super().__init__(answer, shown=shown, **options)
+    shown = 8
+
+    def __init__(self, answer: AnswerChats, *, name: str = "language model") -> None:
+        super().__init__(answer, name=name)
         self.notes: list[Note] = []
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Skills and mistakes of every type with a note that could be read, then general ones with the type ""."""
-        groups, limits = self._take_notes(episodes), {"at_most": self._at_most, "longest": self._longest}
+        groups, limits = self._take_notes(episodes), {"at_most": self.at_most, "longest": self.longest}
         question = _prompts("notes")["skills"]
         questions = [question.format(kind=own[0].task_type, notes=_listed(own), **limits) for own in groups]
         found = self._ask(questions, lambda reply: read_lists(reply, "skills", "mistakes", **limits))
@@ -149,7 +144,7 @@ class NotedWriter(ModelWriter):
         return drafts + self._general(drafts)
 
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
-        chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self._longest
+        chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self.longest
         question = _prompts("notes")["note"]
         questions = [question.format(kind=e.task_type, episode=self._shown([e]), longest=longest) for e in chosen]
         texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=longest))
@@ -163,7 +158,7 @@ class NotedWriter(ModelWriter):
         if len({draft.task_type for draft in drafts}) < 2:
             return []
         skills = "\n".join(f"- ({draft.task_type}) {draft.text}" for draft in drafts)
-        question = _prompts("notes")["general"].format(skills=skills, at_most=self._at_most, longest=self._longest)
+        question = _prompts("notes")["general"].format(skills=skills, at_most=self.at_most, longest=self.longest)
         sources = tuple(sorted({task for draft in drafts for task in draft.sources}))
         texts = self._texts([question], "skills")[0]
         return [Draft(text, kind="general", writer=self.name, sources=sources) for text in texts]
@@ -172,9 +167,12 @@ class NotedWriter(ModelWriter):
 class PolicyWriter(LLMWriter):
     """Asks for plans, edits and facts; methods as :class:`trainers.writers.AgentWriter` says."""
 
-    def __init__(self, answer: AnswerChats, *, longest: int = 600, at_most: int = 4, last_steps: int = 30) -> None:
-        role = _prompts("agent")["role"]
-        super().__init__(answer, "policy", role, at_most=at_most, longest=longest, last_steps=last_steps)
+    prompts = "agent"
+    at_most = 4
+    last_steps = 30
+
+    def __init__(self, answer: AnswerChats) -> None:
+        super().__init__(answer, name="policy")
 
     def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
         """All episodes in one batch of questions."""
@@ -183,11 +181,11 @@ class PolicyWriter(LLMWriter):
             prompts["reflect"].format(
                 episode=self._shown([episode]),
                 earlier=prompts["earlier"].format(plans=_numbered(plans)) if plans else "",
-                longest=self._longest,
+                longest=self.longest,
             )
             for episode, plans in zip(failed, earlier, strict=True)
         ]
-        return self._ask(questions, lambda reply: read_text(reply, "plan", longest=self._longest))
+        return self._ask(questions, lambda reply: read_text(reply, "plan", longest=self.longest))
 
     def edit(self, rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
         """Asks what a failure and a success differ in, or what successes have in common."""
@@ -196,15 +194,15 @@ class PolicyWriter(LLMWriter):
             rules=_numbered(rules),
             episodes=self._shown(episodes),
             question=prompts["set" if all(episode.won for episode in episodes) else "pair"],
-            at_most=self._at_most,
+            at_most=self.at_most,
         )
-        bounds = {"at_most": self._at_most, "longest": self._longest}
+        bounds = {"at_most": self.at_most, "longest": self.longest}
         return self._ask([question], lambda reply: read_edits(reply, len(rules), **bounds))[0] or []
 
     def facts(self, episode: Episode) -> list[str]:
         """Asks what will help with other tasks."""
         question = _prompts("agent")["facts"].format(
-            episode=self._shown([episode]), at_most=self._at_most, longest=self._longest
+            episode=self._shown([episode]), at_most=self.at_most, longest=self.longest
         )
         return self._texts([question], "facts")[0]
 
@@ -213,7 +211,7 @@ class PolicyWriter(LLMWriter):
         if not similar:
             return Decision("ADD")
         question = _prompts("agent")["decide"].format(similar=_numbered(similar), fact=fact)
-        found = self._ask([question], lambda reply: read_decision(reply, len(similar), longest=self._longest))[0]
+        found = self._ask([question], lambda reply: read_decision(reply, len(similar), longest=self.longest))[0]
         return found or Decision("NOOP")
 
 

@@ -57,7 +57,8 @@ def test_a_model_takes_notes_then_writes_skills_mistakes_and_what_is_general():
         rounds.append([chat[1]["content"] for chat in chats])
         return replies[len(rounds) - 1]
 
-    writer = NotedWriter(speak, name="tiny", shown=2)
+    writer = NotedWriter(speak, name="tiny")
+    writer.shown = 2
     drafts = writer.write(PLAYED)
     assert [len(questions) for questions in rounds] == [6, 2]
     assert (len(writer.notes), writer.bad_replies) == (5, 2)
