@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
@@ -14,8 +14,12 @@ from skillc_lab.agents import get_agent
 from skillc_lab.cli.command import Command, refuse_options, say
 from skillc_lab.cli.help import agent_help
 from skillc_lab.commands.train import complete_from_policy
+from skillc_lab.tables import Table
 from trainers.config import Settings, TrainConfig
 from trainers.tracking import make_progress
+
+if TYPE_CHECKING:
+    from trainers.evaluation import TrialReport
 
 MAIN = (
     *("model", "env", "data", "split", "library", "chat", "out", "per_type", "tasks"),
@@ -66,7 +70,7 @@ class EvaluateOptions:
 def _run(options: EvaluateOptions) -> int:
     config = configured(options.settings, options.base_url)
     agent = get_agent(options.agent, **options.agent_options)
-    from trainers.evaluation import evaluate_policy, report_table, trial_table, usage_table
+    from trainers.evaluation import evaluate_policy, report_table
 
     out = options.out or Path("evaluations") / f"{model_name(config.model)}-{config.split}"
     report = evaluate_policy(
@@ -86,6 +90,27 @@ def _run(options: EvaluateOptions) -> int:
     used = f"\n\n{usage_table(report.usage)}" if report.usage else ""
     say(f"{report_table(report.paired)}{greedy}{trials}{used}\n\nReport and transcripts: {out}")
     return 0
+
+
+def trial_table(report: TrialReport) -> str:
+    """Success by trial as lines of text, in percent."""
+    both = zip(report.success(True), report.success(False), strict=True)
+    rows = [
+        ["1 try" if trial == 1 else f"{trial} tries", *(f"{100 * rate:.1f}" for rate in rates)]
+        for trial, rates in enumerate(both, 1)
+    ]
+    return Table(["solved within", "  with skills", "  without"], rows, numbers=(1, 2)).text()
+
+
+def usage_table(report: Mapping[str, Any]) -> str:
+    """A usage report as lines of text, per condition."""
+    heads = ["skill    ", "episodes", "replies", " tokens read", "   written", "      cost"]
+    counts = ("episodes", "requests", "prompt_tokens", "completion_tokens")
+    rows = [
+        [name, *(row[count] for count in counts), "-" if row["cost"] is None else f"{row['cost']:.4f}"]
+        for name, row in report.items()
+    ]
+    return Table(heads, rows, numbers=range(1, 6)).text()
 
 
 def configured(settings: Settings, base_url: str | None) -> TrainConfig:

@@ -13,7 +13,7 @@ from skill_library import BUILT_IN, SkillLibrary, load_library
 from skillc_gym.envs.registry import short_type
 from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
-from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines
+from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines, usage_table
 from skillc_lab.skills.effect import SkillTest
 from skillc_lab.skills.evals import EVALS_FILE, SkillEval, cases_of, next_iteration, read_evals, write_workspace
 from trainers.base import Share
@@ -70,7 +70,7 @@ def _run(options: SkillTestOptions) -> int:
     evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
     tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
     config = _with_served_types(config, library, tasks)
-    from trainers.evaluation import evaluate_policy, usage_table
+    from trainers.evaluation import evaluate_policy
 
     out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
     report = evaluate_policy(

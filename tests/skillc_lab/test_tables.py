@@ -1,10 +1,12 @@
 """Tables as data, and the records that they are made from."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from skillc_gym.errors import ConfigError
+from skillc_lab.commands.evaluate import trial_table, usage_table
 from skillc_lab.tables import Cell, Table, points, rate, read_json, record_names, write_record
 
 TABLE = Table(["name", "tasks"], [["a|b", 1200], [Cell("<7>", "[6, 8]"), None]], numbers=(1,), strong=(1,))
@@ -23,6 +25,21 @@ def test_html_is_escaped_and_shows_notes_small():
 
 def test_plain_text_is_in_columns():
     assert TABLE.text().splitlines() == ["name        tasks", "a|b         1,200", "<7> [6, 8]"]
+
+
+def test_an_evaluation_tells_trials_and_what_was_used():
+    rates = {True: [0.5, 1.0], False: [0.0, 0.25]}
+    assert trial_table(SimpleNamespace(success=rates.get)).splitlines() == [
+        "solved within    with skills    without",
+        "1 try                   50.0        0.0",
+        "2 tries                100.0       25.0",
+    ]
+    used = {"episodes": 0, "requests": 7, "prompt_tokens": 1_234_567, "completion_tokens": 89, "cost": None}
+    assert usage_table({"without": {**used, "episodes": 48}, "preparing": {**used, "cost": 1.5}}).splitlines() == [
+        "skill      episodes  replies   tokens read     written        cost",
+        "without          48        7     1,234,567          89           -",
+        "preparing         0        7     1,234,567          89      1.5000",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
     from trainers.evaluation.table import table as report_table
-    from trainers.evaluation.table import trial_table, usage_table, validation_record
+    from trainers.evaluation.table import validation_record
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
@@ -35,4 +35,4 @@ __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "Tri
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
 __all__ += ["PolicyPlayer", "PolicyReport", "evaluate_policy", "open_panel", "play_trials", "policy_player"]
-__all__ += ["report_table", "trial_table", "usage_table", "validation_record"]
+__all__ += ["report_table", "validation_record"]

@@ -8,7 +8,6 @@ from typing import Any
 
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.envs.registry import short_type
-from trainers.evaluation.agents import TrialReport
 from trainers.evaluation.outcomes import ARMS, PairedCounts, graded, mean_scores, pass_rates
 from trainers.evaluation.paired import PairedReport
 from trainers.recipes.method import Method
@@ -22,25 +21,6 @@ def table(report: PairedReport) -> str:
     head = f"{'type':<10}{'n':>5}  {'with skills':^18}  {'without':^18}  {'gap':^18}"
     lines = [head, *(_line(short_type(kind), counts) for kind, counts in rows), *_actions(report), *_further(report)]
     return "\n".join([*lines, f"Warning: {report.warning}"] if report.warning else lines)
-
-
-def trial_table(report: TrialReport) -> str:
-    """Success by trial as lines of text, in percent."""
-    lines = [f"{'solved within':<15}{'with skills':>13}{'without':>11}"]
-    for trial, (with_, without) in enumerate(zip(report.success(True), report.success(False), strict=True), 1):
-        tries = "1 try" if trial == 1 else f"{trial} tries"
-        lines.append(f"{tries:<15}{100 * with_:>13.1f}{100 * without:>11.1f}")
-    return "\n".join(lines)
-
-
-def usage_table(report: Mapping[str, Any]) -> str:
-    """A usage report as lines of text, per condition."""
-    lines = [f"{'skill':<10}{'episodes':>9}{'replies':>9}{'tokens read':>14}{'written':>12}{'cost':>12}"]
-    for name, row in report.items():
-        cost = "-" if row["cost"] is None else f"{row['cost']:.4f}"
-        counts = f"{row['episodes']:>9,}{row['requests']:>9,}{row['prompt_tokens']:>14,}{row['completion_tokens']:>12,}"
-        lines.append(f"{name:<10}{counts}{cost:>12}")
-    return "\n".join(lines)
 
 
 def _line(name: str, counts: PairedCounts) -> str:
