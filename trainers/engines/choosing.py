@@ -17,28 +17,23 @@ import numpy as np
 import torch
 
 from skillc_gym.errors import ConfigError
-from trainers.base import Sampling, check_values
+from trainers.base import Sampling
 from trainers.engines.batching import draw
 from trainers.engines.in_process import engine_for_checkpoint, engine_for_trainer
 from trainers.engines.random import uniforms
 from trainers.engines.registry import EngineSpec, read_options
-from trainers.engines.scoring import check_reply, possible_replies
+from trainers.engines.scoring import CommandOptions, possible_replies
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Generation, Request
 
 
 @dataclass(frozen=True)
-class ChoosingOptions:
-    """What ``engine.NAME=`` sets for ``engine=choosing``; a ConfigError where it cannot be."""
+class ChoosingOptions(CommandOptions):
+    """Those of ``engine=choosing``."""
 
     reply: str = "<action> {command} </action>"
-    """What the agent says to give a command; ``{command}`` stands for it."""
     never: tuple[str, ...] = ()
     """Commands that it never gives, unless no other is possible."""
-
-    def __post_init__(self) -> None:
-        check_values(self, prefix="engine.")
-        check_reply(self.reply)
 
 
 @dataclass

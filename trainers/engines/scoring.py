@@ -26,23 +26,24 @@ _MOST_NODES = 1024
 
 
 @dataclass(frozen=True)
-class ScoringOptions:
-    """What ``engine.NAME=`` sets for ``engine=scoring``; a ConfigError where it cannot be."""
+class CommandOptions:
+    """What ``engine.NAME=`` sets for an engine that says commands alone; a ConfigError where it cannot be."""
 
     reply: str = "<action>{command}</action>"
     """What the agent says to give a command; ``{command}`` stands for it."""
-    normalise: Literal["mean", "sum"] = "mean"
-    """A score is the log-probability per token ("mean") or the whole ("sum"), by which short commands win."""
 
     def __post_init__(self) -> None:
         check_values(self, prefix="engine.")
-        check_reply(self.reply)
+        if "{command}" not in self.reply:
+            raise ConfigError(f"engine.reply must hold {{command}}, got {self.reply!r}.")
 
 
-def check_reply(reply: str) -> None:
-    """Refuses (ConfigError) a form of replies in which no command stands."""
-    if "{command}" not in reply:
-        raise ConfigError(f"engine.reply must hold {{command}}, got {reply!r}.")
+@dataclass(frozen=True)
+class ScoringOptions(CommandOptions):
+    """Those of ``engine=scoring``."""
+
+    normalise: Literal["mean", "sum"] = "mean"
+    """A score is the log-probability per token ("mean") or the whole ("sum"), by which short commands win."""
 
 
 @dataclass(frozen=True)
