@@ -63,11 +63,12 @@ _TURNED: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
     """Every record's regimes, with the baseline that was asked for."""
     records = [(path, read_record(path)) for path in options.records]
-    for lender, replaces in ((options.baseline_from, True), (options.beside_from, False)):
-        if lender:
-            other, method = read_record(Path(lender[0])), lender[1]
-            for n, (path, own) in enumerate(records):
-                records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
+    lenders = [(lender, False) for lender in options.beside_from]
+    lenders += [(options.baseline_from, True)] if options.baseline_from else []
+    for (lender, method), replaces in lenders:
+        other = read_record(Path(lender))
+        for n, (path, own) in enumerate(records):
+            records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
     return [(path, regime) for path, record in records for regime in regimes_of([record])]
 
 
@@ -330,8 +331,10 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     taken = "criteria, gains, reading: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
-    added = "criteria: a record of the same tasks and a method whose cells are added to those of the records"
-    parser.add_argument("--beside-from", nargs=2, metavar=("RECORD", "METHOD"), help=added)
+    added = (
+        "criteria: a record of the same tasks and a method whose cells are added to those of the records; repeatable"
+    )
+    parser.add_argument("--beside-from", nargs=2, action="append", default=[], metavar=("RECORD", "METHOD"), help=added)
     return measurement(parser, lambda options: TABLES[options.table](options), words)
 
 

@@ -81,9 +81,11 @@ def _curves(*names: str) -> Draw:
 
 
 def _long_curves(path: Path) -> None:
-    """GRPO's hotter setting, which a later study has, stands beside the others."""
+    """GRPO's hotter settings, which a later study has, stand beside the others."""
     record, later = (read_record(RECORDS / f"{name}.json") for name in ("long_houses", "long_houses_grpo"))
-    draw_curves(regimes_of([with_method(record, later, "grpo.lr0.0003.t1.5")]), path)
+    for hotter in ("grpo.lr0.0003.t1.5", "grpo.lr0.0001.t1.5"):
+        record = with_method(record, later, hotter)
+    draw_curves(regimes_of([record]), path)
 
 
 def _of(draw: Callable[[Mapping[str, Any], Path], object], name: str) -> Draw:

@@ -236,9 +236,14 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     regime = with_method(read_record(path), read_record(tmp_path / "other.json"), "hot", "grpo").regimes[0]
     assert regime.rows[0].method == "grpo", "the baseline stands first"
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict
-    added = ("--beside", "hot", "--beside-from", *words[-2:])
+    other["cells"] += [each | {"method": "hotter"} for each in other["cells"]]
+    write(tmp_path / "other.json", other)
+    lent = [word for name in ("hot", "hotter") for word in ("--beside-from", words[-2], name)]
+    added = ("--beside", "hot", "hotter", *lent)
     (found,) = table_of(across_studies, tmp_path, "criteria", path, "--method", "grpo", *added)["regimes"]
-    assert found["beside"]["hot"]["end"]["mean"] != 0, "its cells are added under its own name"
+    assert found["beside"]["hot"]["end"]["mean"] == found["beside"]["hotter"]["end"]["mean"] != 0, (
+        "under their own names"
+    )
     (other["panels"]["q"],) = other["panels"].values()
     other["cells"] = [each | {"panel_sha256": "q"} for each in other["cells"]]
     write(tmp_path / "other.json", other)
