@@ -28,7 +28,7 @@ from trainers.rollout.opening import open_env, panel_of, tasks_of
 from trainers.tracking.files import read_object, sha256_of_file, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import make_folder, provenance
+from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 
 IDENTITY_FILE = "evaluation.json"
 _ALSO_DECISIVE = (
@@ -211,9 +211,8 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     if (folder / "metrics.jsonl").exists():
         raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
     # Earlier versions wrote transcripts first.
-    begun = any((folder / name).exists() for name in (IDENTITY_FILE, "report.json", "transcripts.jsonl"))
-    if (folder / "config.json").exists() and not begun:
-        raise ConfigError(f"{folder} holds something else, such as a model (config.json); name another --out.")
+    marks = (IDENTITY_FILE, "report.json", "transcripts.jsonl")
+    require_own_folder(folder, marks, ("config.json", "versions.json", "agent.json"), "--out")
     if not (folder / "report.json").exists():
         return
     try:

@@ -33,6 +33,9 @@ from trainers.tracking.files import (
 _PACKAGES = ("skillc-gym", "gymnasium", "numpy", "torch", "transformers", "trl", "accelerate", "peft", "vllm")
 POLICY_FILES = "skillc_files.json"
 """Hashes of a trained policy's files, beside them."""
+_MARKS = ("metrics.jsonl", "transcripts")
+"""What tells a run's folder: the transcripts' is there before anything is written that another file could lie in."""
+_WRITTEN = ("config.json", "versions.json", "tasks.json", "policy")
 
 
 class RunFolder:
@@ -127,6 +130,7 @@ class RunFolder:
         """The checkpoint that the configuration asks for, by default the newest whole one, or an error."""
         if (self.path / "report.json").exists() and not self.metrics_path.exists():
             raise ConfigError(f"{self.path} holds an evaluation; name another folder with run=.")
+        require_own_folder(self.path, _MARKS, _WRITTEN, "run=")
         if config.resume == "never":
             if self.metrics():
                 raise ConfigError(
@@ -190,6 +194,16 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"The folder {path} cannot be made ({error.strerror}); choose another one.") from error
+
+
+def require_own_folder(folder: Path, marks: Iterable[str], written: Iterable[str], option: str) -> None:
+    """Refuses (ConfigError) a folder with files of the names that are ``written`` (globs), but none of our ``marks``."""
+    if any((folder / name).exists() for name in marks):
+        return
+    if held := sorted({path.name for pattern in written for path in folder.glob(pattern)}):
+        raise ConfigError(
+            f"{folder} holds something else, such as a model ({', '.join(held[:3])}); name another folder ({option})."
+        )
 
 
 def require_clean(*, allow_changes: bool = False) -> None:

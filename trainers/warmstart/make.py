@@ -22,7 +22,7 @@ from trainers.models import attend_without_plans, cast, load_model, load_plain_t
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import read_object, sha256_of_file
 from trainers.tracking.policy_settings import save_policy_settings
-from trainers.tracking.run_folder import make_folder, provenance
+from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
@@ -31,6 +31,8 @@ from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 CARD = "policy_card.json"
 ADAPTER = "adapter"
 """Folder of the adapters within a policy's, where it was cloned by adapters."""
+_FILES = ("*.json", "*.jsonl", "*.safetensors", "*.bin", "*.md", "*.yaml", "*/SKILL.md")
+"""What a folder for a policy must not hold before it is made."""
 NUMBERS = [str(number) for number in range(64)]
 Progress = Callable[[str, int, int, float], Any]
 """Called with (phase, done, total, loss or nan)."""
@@ -121,16 +123,13 @@ def _require_device(device: str) -> None:
 
 
 def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
-    """Refuses a folder of something else: a run, a model, a policy of another recipe."""
+    """Refuses a folder of something else: a run, a model, a skill library, a policy of another recipe."""
     if (folder / CARD).is_file():
         mine = json.loads(json.dumps(asdict(recipe)))
         if _completed(read_object(folder / CARD).get("recipe", {}), mine) != mine:
             raise ConfigError(f"{folder} holds the policy of another recipe; name another folder, or delete it.")
     # Interrupted at its end, it has weights and no card yet.
-    elif not (folder / CLONING_FILE).is_file() and any(
-        (folder / name).is_file() for name in ("config.json", "metrics.jsonl")
-    ):
-        raise ConfigError(f"{folder} holds something else, a run or a model; name another folder.")
+    require_own_folder(folder, (CARD, CLONING_FILE), _FILES, "--out")
 
 
 def _completed(recipe: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -201,6 +201,17 @@ def test_the_folder_of_an_evaluation_is_no_run(folder: RunFolder) -> None:
         folder.to_resume(CONFIG)
 
 
+def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Path) -> None:
+    assert folder.to_resume(CONFIG) is None, "begun, and interrupted before its first record"
+    other = RunFolder(tmp_path / "other")
+    (other.path / "before").mkdir(parents=True)
+    (other.path / ".lock").touch()
+    assert other.to_resume(CONFIG) is None, "an evaluation of its start may lie in it"
+    (other.path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"holds something else.*config\.json.*run="):
+        other.to_resume(CONFIG)
+
+
 HOLD = """
 import sys
 from trainers.tracking.run_folder import RunFolder

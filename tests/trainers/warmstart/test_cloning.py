@@ -133,10 +133,12 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     assert make_policy(recipe, tmp_path / "policy") == card
     with pytest.raises(ConfigError, match="policy of another recipe"):
         make_policy(replace(recipe, seed=recipe.seed + 1), tmp_path / "policy")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").touch()
-    with pytest.raises(ConfigError, match="holds something else"):
-        make_policy(recipe, tmp_path / "run")
+    for name in ("run/metrics.jsonl", "skills/one/SKILL.md"):
+        folder = tmp_path / name.partition("/")[0]
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+        with pytest.raises(ConfigError, match="holds something else"):
+            make_policy(recipe, folder)
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no GPU"):
             make_policy(recipe, tmp_path / "other", device="cuda")
