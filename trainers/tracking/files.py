@@ -64,11 +64,13 @@ def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
-    """An object as one line; numbers that are not finite become null."""
+    """An object as one line; numbers may be of numpy or torch, and those that are not finite become null."""
     return json.dumps(_finite(record)).encode("ascii") + b"\n"
 
 
 def _finite(value: Any) -> Any:
+    if getattr(value, "shape", None) == ():  # a number of numpy or torch
+        value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

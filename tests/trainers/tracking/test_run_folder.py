@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
@@ -52,6 +54,12 @@ def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damage
     folder.append({"step": 4, "loss": float("nan")})
     assert folder.metrics()[-1] == {"step": 4, "loss": None}
     assert len(folder.metrics_path.read_bytes().splitlines()) == 3
+
+
+def test_numbers_of_numpy_and_torch_are_numbers(folder: RunFolder) -> None:
+    found = {"mean": np.float32(0.5), "count": np.int64(3), "won": np.True_, "none": np.float64("nan")}
+    folder.append({"step": 1, **found, "loss": torch.tensor(2.0)})
+    assert folder.metrics() == [{"step": 1, "mean": 0.5, "count": 3, "won": True, "none": None, "loss": 2.0}]
 
 
 # Checkpoints ---------------------------------------------------------------------------------------------------------
