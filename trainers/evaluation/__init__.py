@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         paired_evaluation,
     )
     from trainers.evaluation.player import PolicyPlayer, policy_player
-    from trainers.evaluation.policy import PolicyReport, evaluate_policy, open_panel
+    from trainers.evaluation.policy import PolicyReport, evaluate_policy, evaluates, open_panel
     from trainers.evaluation.table import table as report_table
     from trainers.evaluation.table import validation_record
 else:
@@ -34,5 +34,5 @@ else:
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialReport"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "PolicyReport", "evaluate_policy", "open_panel", "play_trials", "policy_player"]
-__all__ += ["report_table", "validation_record"]
+__all__ += ["PolicyPlayer", "PolicyReport", "evaluate_policy", "evaluates", "open_panel"]
+__all__ += ["play_trials", "policy_player", "report_table", "validation_record"]

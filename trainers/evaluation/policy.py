@@ -31,6 +31,8 @@ from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 
 IDENTITY_FILE = "evaluation.json"
+NO_WEIGHTS = hashlib.sha256().hexdigest()
+"""What stands there for the weights of a model that is not here, as on a server."""
 _ALSO_DECISIVE = (
     *("revision", "seed", "panel_seed", "max_context", "eval_temperature", "eval_greedy", "top_p", "top_k", "min_p"),
     *("env_wrappers", "chat_template", "template_options", "thoughts", "precision"),
@@ -194,16 +196,31 @@ def evaluate_policy(
 
 def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What decides the outcomes of an evaluation, the policy's weights included."""
-    values, weights = config.to_json(), hashlib.sha256()
-    for path in sorted(Path(config.model_path).glob("*.safetensors")):
-        weights.update(bytes.fromhex(sha256_of_file(path)))
+    values = config.to_json()
     more = {name: values[name] for name in _ALSO_DECISIVE}
     memory = Path(config.model_path) / MEMORY_FILE
     own = sha256_of_file(memory) if asked["memory"] == "own" and memory.is_file() else None
-    hashes = {"weights_sha256": weights.hexdigest(), "memory_sha256": own}
+    hashes = {"weights_sha256": weights_sha256(Path(config.model_path)), "memory_sha256": own}
     found = {**decisive_settings(config), **more, **asked, **hashes}
     plain: dict[str, Any] = json.loads(json.dumps(found))
     return plain
+
+
+def weights_sha256(folder: Path) -> str:
+    """Hash of a folder's weights, over the hashes of its files; :data:`NO_WEIGHTS` where it has none."""
+    weights = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        weights.update(bytes.fromhex(sha256_of_file(path)))
+    return weights.hexdigest()
+
+
+def evaluates(evaluation: Path, policy: Path) -> bool:
+    """Whether a folder's evaluation is of a policy's weights; also where the evaluation or the policy does not say."""
+    try:
+        played = read_object(evaluation / IDENTITY_FILE).get("weights_sha256", NO_WEIGHTS)
+    except (OSError, ValueError):  # of an earlier version
+        return True
+    return NO_WEIGHTS in (own := weights_sha256(policy), played) or own == played
 
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:

@@ -11,11 +11,12 @@ import yaml
 from skill_library import load_library
 from skillc_gym.envs.registry import env_specs
 from skillc_gym.episodes import write_jsonl
-from skillc_gym.errors import MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.card import environment_card, policy_card
 from tests.skillc_lab.report.synthetic_run import episode
 from trainers.base import shipped_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
+from trainers.evaluation.policy import weights_sha256
 from trainers.tracking.files import write_json
 
 EPISODES = [episode(f"train/{task}", "heat", z, won=bool(z)) for task in "ab" for z in (1, 0)]
@@ -107,6 +108,12 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path):
     for said in ("| steps | `40` |", "4 tasks of `valid_seen`", "**Warning:** odd commands", "| all | 4 | 100 ["):
         assert said in body
     assert "| admissible commands, % of turns | 4 | 25.0 |" in body
+    (policy / "model.safetensors").write_bytes(b"these")
+    write_json(evaluation / "evaluation.json", {"weights_sha256": weights_sha256(policy)})
+    assert "## Evaluation" in policy_card(policy, evaluation)
+    (policy / "model.safetensors").write_bytes(b"others")
+    with pytest.raises(ConfigError, match="evaluates other weights"):
+        policy_card(policy, evaluation)
 
 
 def test_a_shipped_policys_card_names_its_weights():
