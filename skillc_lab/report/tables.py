@@ -123,7 +123,7 @@ def _measured(found: Mapping[str, Any] | None) -> Cell | None:
 
 def cut_notes(report: PairedReport) -> Iterator[tuple[str, str]]:
     """What keeps success from saying much: bad replies or commands, and causes that cut episodes ("warn", "soft")."""
-    if warning := report.warning or action_warning(report):
+    if warning := action_warning(report) if report.warning is None else report.warning:
         yield "warn", warning
     for css, cut, what in (("warn", "context", "The context's end"), ("soft", "steps", "The step limit")):
         found = report.cuts(cut)

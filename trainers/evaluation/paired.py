@@ -27,7 +27,8 @@ class PairedReport:
 
     ``identity`` is what identifies the tasks beside their names (content of games, catalogue, prices, noun tagger).
     ``episodes``, in the order played, are for transcripts and not part of the JSON. ``agent`` is "" for the policy
-    itself; in both conditions it is shown the same. ``warning`` says what makes the rates say little.
+    itself; in both conditions it is shown the same. ``warning`` says what makes the rates say little; None where nobody
+    looked, as in reports of earlier versions.
     """
 
     outcomes: tuple[PairedOutcome, ...]
@@ -36,7 +37,7 @@ class PairedReport:
     identity: Mapping[str, Any] = field(default_factory=dict)
     episodes: tuple[Episode, ...] = field(default=(), compare=False, repr=False)
     agent: str = ""
-    warning: str = ""
+    warning: str | None = None
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -106,7 +107,7 @@ class PairedReport:
             "seed": self.seed,
             "sampling": dict(self.sampling),
             **({"agent": self.agent} if self.agent else {}),
-            **({"warning": self.warning} if self.warning else {}),
+            **({} if self.warning is None else {"warning": self.warning}),
             "attempts": self.attempts,
             "overall": self.overall.to_json(),
             "per_type": {kind: counts.to_json() for kind, counts in self.per_type.items()},
@@ -129,7 +130,7 @@ class PairedReport:
                 dict(data["sampling"]),
                 dict(data.get("identity", {})),
                 agent=str(data.get("agent", "")),
-                warning=str(data.get("warning", "")),
+                warning=None if data.get("warning") is None else str(data["warning"]),
             )
             recorded = data["panel_sha256"]
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -255,8 +256,11 @@ def _arm(played: Trajectory) -> ArmOutcome:
     )
 
 
-def action_warning(report: PairedReport, cause: str = "") -> str:
-    """A sentence where less than half of the replies or commands were good, with the likely cause; "" elsewhere."""
+def action_warning(report: PairedReport, cause: str = "", *, commands_alone: bool = False) -> str:
+    """A sentence where less than half of the replies or commands were good, with the likely cause; "" elsewhere.
+
+    ``commands_alone``: an engine wrote the replies around commands that it chose, so that their form says nothing.
+    """
     said = (
         (
             "well_formed",
@@ -265,7 +269,7 @@ def action_warning(report: PairedReport, cause: str = "") -> str:
         ),
         ("admissible", "commands were possible", "it was made for other tasks or prompts (env=, data=, chat=)"),
     )
-    for name, what, usual in said:
+    for name, what, usual in said[commands_alone:]:
         shares = [share for arm in report.actions().values() if (share := arm[name]) is not None]
         if shares and min(shares) < 0.5:
             found = f"Only {100 * min(shares):.0f} % of the policy's {what}, so its success says little. "

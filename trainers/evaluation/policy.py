@@ -17,7 +17,7 @@ from skillc_gym.panels import panel_hash
 from trainers.base import Sampling, flat_options
 from trainers.config import TrainConfig
 from trainers.engines.random import derive_seed
-from trainers.engines.registry import engine_spec
+from trainers.engines.registry import CHOOSING, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent, TrialReport
@@ -190,7 +190,8 @@ def evaluate_policy(
             progress.note(warning)
     finally:
         progress.close()
-    reports = [each and replace(each, agent=name, warning=action_warning(each, unlike)) for each in (paired, greedy)]
+    warn = partial(action_warning, cause=unlike, commands_alone=engine is None and config.engine in CHOOSING)
+    reports = [each and replace(each, agent=name, warning=warn(each)) for each in (paired, greedy)]
     return PolicyReport(reports[0] or paired, config, reports[1], player.usage(), acted.record(), trials, identity)
 
 

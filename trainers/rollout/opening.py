@@ -14,7 +14,7 @@ import numpy as np
 from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import make_env
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import ranked, tasks_by_type
 from trainers.base import TaskSampling, load_object
 from trainers.config import TrainConfig
@@ -26,7 +26,11 @@ from trainers.rollout.rows import Prompts
 
 
 def tasks_of(config: TrainConfig) -> dict[str, str]:
-    """Task type of every task of the configured split; a ConfigError if the environment does not list them by type."""
+    """Task type of every task of the configured split; a ConfigError if the environment does not list them by type.
+
+    Where the environment names its splits, an UnknownNameError for any other one.
+    """
+    _require_split(config.env_kwargs["split"], config.env_spec.splits)
     with open_env(config) as core:
         try:
             return {task: core.task_type_of(task) for task in core.task_ids}
@@ -34,6 +38,12 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
             raise ConfigError(
                 f"{config.env_id} cannot be trained on: training needs task_ids and task_type_of(task_id) ({error})."
             ) from error
+
+
+def _require_split(split: str, named: Sequence[str]) -> None:
+    """Refuses a split that is not among those named; the default, and "all", an environment may have beside them."""
+    if named and split not in (*named, TrainConfig.split, "all"):
+        raise unknown_name("split", split, named)
 
 
 @contextmanager

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import gymnasium
 import pytest
 
+from skillc_gym.envs import registry
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError, UnknownNameError
+from tests.trainers.toy_world import spec
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, PolicyReport, open_panel
@@ -80,6 +83,23 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
     evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
     with pytest.raises(ConfigError, match="tasks_sha256"):
         evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)
+
+
+def test_a_split_is_one_of_those_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+    registry.register(replace(spec(tmp_path), splits=("train", "test")))
+    assert open_panel(TrainConfig(model="x", env="lamps", split="test")).tasks
+    with pytest.raises(UnknownNameError, match="'tset'.*test"):
+        open_panel(TrainConfig(model="x", env="lamps", split="tset"))
+    assert open_panel(SHOP.with_(split="all"), 1).tasks, "WebShop's own word for all of them"
+    del gymnasium.registry["skillc-tests/Lamps-v0"]
+
+
+def test_the_form_of_replies_that_an_engine_writes_says_nothing() -> None:
+    chosen = SHOP.with_(engine="scoring", require_think=True)
+    report = evaluate_policy(chosen, tasks=["synthetic/3"]).paired
+    assert report.actions()["with"]["well_formed"] == 0.0
+    assert PairedReport.from_json(report.to_json()).warning == ""
 
 
 def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
