@@ -44,6 +44,7 @@ INFO_KEYS: Mapping[str, type] = {
 """What every info holds, with exact types; and, as a list of strings, admissible_commands or available_actions."""
 
 _PATTERN = re.compile("<[a-z]+>")
+_INCOMPLETE = " (does _state() hold all that steps change?)"
 _ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text", "skill_grade")
 
 
@@ -147,23 +148,16 @@ class TextEnvContract:
             _require(env.step(action)[-1]["action_valid"] is True, f"listed, but not valid: {action!r}")
 
     def test_snapshots_are_exact(self) -> None:
-        """After restore everything goes as it did, as often as one likes, from a pickled copy, in another instance."""
+        """From every moment's snapshot all goes on as it did: in another instance, from a pickle, and again."""
         core, other = self._core(), self._core()
         for seed in self.seeds:
-            _, info = core.reset(seed=seed)
-            rng = np.random.default_rng(seed)
-            half = max(1, self.walk_length // 2)
-            _, last = self._steps(core, info, rng, half)[-1]
-            if last[2]:
-                last = core.reset(seed=seed)
-            state = core.snapshot()
-            frozen = pickle.dumps(state)
-            actions = [action for action, _ in self._steps(core, last[-1], rng, half)]
-            played = _replay(core, state, actions)
-            _same(played, _replay(core, state, actions), "restored twice")
-            _same(played, _replay(core, pickle.loads(frozen), actions), "restored from a pickle")
-            other.reset(seed=seed, options={"task_id": info["task_id"]})
-            _same(played, _replay(other, pickle.loads(frozen), actions), "restored in another instance")
+            kept, actions, moments = self._kept(core, seed, _snapshots)
+            for number, (state, frozen) in enumerate(kept):
+                other.reset(seed=seed, options={"task_id": moments[0][-1]["task_id"]})
+                ways = {"in another instance": (other, pickle.loads(frozen)), "": (core, state), "twice": (core, state)}
+                for way, (env, snapshot) in ways.items():
+                    played = _replay(env, snapshot, actions[number:])
+                    _same(_from(moments, number), played, f"restored {way} after {number} steps{_INCOMPLETE}")
 
     def test_restoring_does_not_depend_on_what_was_played(self) -> None:
         """A snapshot taken at the start brings back the start, even from another task."""
@@ -191,6 +185,16 @@ class TextEnvContract:
             *_, last = first[-1][1]
             rest = [] if len(first) == len(expected) else self._steps(core, last, rng, len(expected) - len(first))
             _same(expected, [outcome for _, outcome in (*first, *rest)], "played beside a copy")
+
+    def test_copies_go_on_as_their_original(self) -> None:
+        """A deep copy, made at any moment, plays on as its original does."""
+        core = self._core()
+        for seed in self.seeds:
+            twins, actions, moments = self._kept(core, seed, copy.deepcopy)
+            for number, twin in enumerate(twins):
+                played = [twin.step(action) for action in actions[number:]]
+                _same(moments[number + 1 :], played, f"a copy made after {number} steps{_INCOMPLETE}")
+                twin.close()
 
     def test_task_ids_are_fixed(self) -> None:
         """``task_ids`` is a sorted tuple without repetitions, the same in every instance; each id can be asked for."""
@@ -292,6 +296,17 @@ class TextEnvContract:
                 break
         return played
 
+    def _kept(self, core: Any, seed: int, keep: Callable[[Any], Any]) -> tuple[list[Any], list[str], Transcript]:
+        """A random walk: what is kept at each moment, from the first to the last; its actions; its moments."""
+        moments: Transcript = [core.reset(seed=seed)]
+        kept, actions, rng = [keep(core)], [], np.random.default_rng(seed)
+        while len(actions) < self.walk_length and not _ended(moments[-1]):
+            action, outcome = self._steps(core, moments[-1][-1], rng, 1)[0]
+            actions.append(action)
+            moments.append(outcome)
+            kept.append(keep(core))
+        return kept, actions, moments
+
     def _core(self) -> Any:
         # Without wrappers: a step limit would go on counting over restores.
         return self._new().unwrapped
@@ -322,8 +337,22 @@ def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] 
 
 
 def _replay(core: Any, state: Any, actions: list[str]) -> Transcript:
-    core.restore(state)
-    return [core.step(action) for action in actions]
+    return [core.restore(state), *(core.step(action) for action in actions)]
+
+
+def _snapshots(core: Any) -> tuple[Any, bytes]:
+    """A snapshot as it is, which later steps might change, and frozen."""
+    state = core.snapshot()
+    return state, pickle.dumps(state)
+
+
+def _from(moments: Transcript, number: int) -> Transcript:
+    """What restoring a moment gives, observation and info, and the moments after it."""
+    return [(moments[number][0], moments[number][-1]), *moments[number + 1 :]]
+
+
+def _ended(moment: tuple[Any, ...]) -> bool:
+    return len(moment) > 2 and bool(moment[2] or moment[3])
 
 
 def _require(condition: bool, message: str) -> None:

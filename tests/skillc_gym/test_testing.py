@@ -49,6 +49,12 @@ def hoarding(env, action):
     return (f"{observation} {len(env.bag)}", *rest)
 
 
+def forgetting(env, state):
+    """Goes back without one of the things that steps change."""
+    ToyEnv._restore_state(env, state)
+    env._now["key"] = False
+
+
 def kit_of(make):
     kit = TextEnvContract()
     kit.make_env = make
@@ -78,6 +84,8 @@ FAULTS = {
         faulty(_state=lambda env: (env._now, env.np_random.bit_generator.state), _restore_state=leaking),
         "test_snapshots_are_exact",
     ),
+    "a forgetful state": (faulty(_restore_state=forgetting), "test_snapshots_are_exact"),
+    "forgetful copies": (faulty(_restore_state=forgetting), "test_copies_go_on_as_their_original"),
     "unpicklable": (faulty(_state=lambda env: (*ToyEnv._state(env), lambda: None)), "test_snapshots_are_exact"),
     "sharing": (faulty(_start=emptying, _act=hoarding), "test_copies_play_apart"),
     "unsorted": (toys_with(task_ids=ToyEnv().task_ids[::-1]), "test_task_ids_are_fixed"),
