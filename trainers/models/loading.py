@@ -17,7 +17,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, ne
 from trainers.base import Registry, Wanted
 from trainers.config import TrainConfig
 from trainers.tracking.files import damage, read_object
-from trainers.tracking.run_folder import POLICY_FILES
+from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 if TYPE_CHECKING:
     import torch
@@ -42,14 +42,25 @@ def check_model(model: str) -> None:
             f"No checkpoint at model={brief(model)}: neither a folder with a transformers checkpoint, nor a hub's name "
             "of the form organisation/model, nor a policy that comes with the environment (`skillc starts` lists them)."
         )
-    if not (folder / "config.json").is_file() and (folder / "policy").is_dir():
-        raise MissingDataError(f"{folder} is a run's folder; its policy is {folder / 'policy'}")
+    _refuse_run(folder)
     fault = _fault(folder)
     if fault:
         raise CheckpointError(
             f"The policy {folder} is damaged: {fault}. The run that wrote it writes it again with the same command; if "
             f"you changed it on purpose, delete {POLICY_FILES}."
         )
+
+
+def _refuse_run(folder: Path) -> None:
+    """Says (MissingDataError) of a run's folder where its policy is."""
+    own = (folder / "config.json").is_file()
+    if not ((folder / "metrics.jsonl").is_file() or (not own and (folder / "policy").is_dir())):
+        return
+    found = RunFolder(folder).loadable
+    if found is None:
+        raise MissingDataError(f"{folder} is a run's folder, and has no policy yet: run the same command to its end.")
+    what = "its policy is" if found.name == "policy" else "it has no policy yet, and its newest checkpoint is"
+    raise MissingDataError(f"{folder} is a run's folder; {what} {found}: name that as the model.")
 
 
 def _is_folder(name: str) -> bool:

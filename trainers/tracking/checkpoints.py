@@ -126,7 +126,7 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_s
         listed = "; ".join(f"{name} was {theirs!r}, is {mine!r}" for name, (theirs, mine) in differences.items())
         raise CheckpointError(
             f"The checkpoint {path} belongs to another configuration: {listed}. Use the same settings; or train on "
-            "from its policy with others, model=RUN/policy run=another/folder; or start a new run with "
+            f"from its policy with others, model={_weights_of(path)} run=another/folder; or start a new run with "
             "run=another/folder."
         )
     # Earlier versions did not keep it.
@@ -141,6 +141,12 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_s
             "now. Point data= at the games it was trained on, or start a new run with run=another/folder."
         )
     return meta
+
+
+def _weights_of(path: Path) -> Path:
+    """The policy of a checkpoint's run; the checkpoint, while that is not at its end."""
+    policy = path.parent.parent / "policy"
+    return policy if policy.is_dir() or not (path / "config.json").is_file() else path
 
 
 @contextmanager

@@ -110,6 +110,13 @@ class RunFolder:
         write_jsonl(path, list(episodes))
         return path
 
+    @property
+    def loadable(self) -> Path | None:
+        """What can be taken as a model: the trained policy, else the newest checkpoint, unless of adapters alone."""
+        if self.policy_path.is_dir():
+            return self.policy_path
+        return next((path for path in reversed(self.saved.complete()) if (path / "config.json").is_file()), None)
+
     @contextmanager
     def new_policy(self, *, commit: bool = True) -> Iterator[Path]:
         """A folder for the trained policy, ``policy/`` when whole; of several processes, one may ``commit`` it."""
@@ -197,7 +204,7 @@ def make_folder(path: Path) -> None:
 
 
 def require_own_folder(folder: Path, marks: Iterable[str], written: Iterable[str], option: str) -> None:
-    """Refuses (ConfigError) a folder with files of the names that are ``written`` (globs), but none of our ``marks``."""
+    """Refuses (ConfigError) a folder with files of names that are ``written`` (globs), and none of our ``marks``."""
     if any((folder / name).exists() for name in marks):
         return
     if held := sorted({path.name for pattern in written for path in folder.glob(pattern)}):

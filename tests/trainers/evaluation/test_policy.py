@@ -89,7 +89,7 @@ def test_a_split_is_one_of_those_that_the_environment_names(monkeypatch: pytest.
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     registry.register(replace(spec(tmp_path), splits=("train", "test")))
     assert open_panel(TrainConfig(model="x", env="lamps", split="test")).tasks
-    with pytest.raises(UnknownNameError, match="'tset'.*test"):
+    with pytest.raises(UnknownNameError, match=r"'tset'.*test"):
         open_panel(TrainConfig(model="x", env="lamps", split="tset"))
     assert open_panel(SHOP.with_(split="all"), 1).tasks, "WebShop's own word for all of them"
     del gymnasium.registry["skillc-tests/Lamps-v0"]

@@ -1,6 +1,7 @@
 """What is no hub's name never reaches the network; bfloat16 is warned of where it only costs time."""
 
 import os
+import re
 import socket
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from skillc_gym.errors import CheckpointError, MissingDataError
 from trainers.config import TrainConfig
 from trainers.models import bfloat16_warning, load_model, load_plain_config, load_plain_tokenizer, loading
 from trainers.models.loading import bfloat16_slowdown, check_model, hub_access, is_hub_name
+from trainers.tracking.checkpoints import read_checkpoint
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 
@@ -49,6 +51,27 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
         check_model(str(policy))
     (policy / POLICY_FILES).unlink()
     check_model(str(policy))
+
+
+def test_a_run_is_no_model_and_says_where_its_policy_is(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.prepare(config := TrainConfig(model="m"), {})
+    folder.append({"step": 1})
+    with pytest.raises(MissingDataError, match="no policy yet"):
+        check_model(str(tmp_path))
+    meta = {"config": config.to_json(), "task_digest": "d", "method": {}, "step": 1}
+    (folder.saved.partial(1) / "config.json").write_text("{}")
+    saved = folder.saved.commit(folder.saved.partial(1, make=False), 1, meta, 1)
+    told = re.escape(str(saved))
+    with pytest.raises(MissingDataError, match=f"newest checkpoint is {told}"):
+        check_model(str(tmp_path))
+    with pytest.raises(CheckpointError, match=f"model={told} run="):
+        read_checkpoint(saved, config.with_(group_size=4), "d", "")
+    folder.policy_path.mkdir()
+    with pytest.raises(MissingDataError, match=r"its policy is .*policy"):
+        check_model(str(tmp_path))
+    with pytest.raises(CheckpointError, match=r"model=.*policy run="):
+        read_checkpoint(saved, config.with_(group_size=4), "d", "")
 
 
 def test_a_tokenizer_without_padding_pads_with_its_end(tmp_path: Path) -> None:
