@@ -14,7 +14,7 @@ import gymnasium
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, make_env
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import SkillCError
+from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
 from trainers.base import Natural
@@ -60,6 +60,11 @@ class Game:
         """Begins a task."""
         self._task_id, self._seed = task_id, secrets.randbelow(2**31) if seed is None else seed
         observation = self._reset()
+        if "task_id" not in self.info:
+            raise ConfigError(
+                f"{self.spec.id} is no environment of text tasks (its infos have no task_id), and nothing can be typed "
+                "to it; `skillc environments` lists some that can be played."
+            )
         if self.shows_skill:
             self.tell(f"{self._skill()}\n")
         self.tell(f"[{self.info['task_id']}]\n{observation}")

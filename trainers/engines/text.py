@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from inspect import isawaitable
+from typing import Any, Protocol, runtime_checkable
 
 from skillc_gym.chat import Message
-from skillc_gym.errors import SkillCError
+from skillc_gym.errors import ConfigError, SkillCError
 
 
 class ContextFullError(SkillCError, RuntimeError):
@@ -71,8 +72,14 @@ class FunctionEngine:
         self._ask = ask
 
     async def reply(self, request: TextRequest) -> TextReply:
-        """Calls the function."""
-        answer = await self._ask(request)
+        """Calls the function; a ConfigError if it is not asynchronous."""
+        asked: Any = self._ask(request)
+        if not isawaitable(asked):
+            raise ConfigError(
+                f"FunctionEngine takes an asynchronous function, and {self._ask!r} gave {type(asked).__name__} at "
+                "once; write it as `async def`."
+            )
+        answer = await asked
         return TextReply(answer) if isinstance(answer, str) else answer
 
     async def aclose(self) -> None:

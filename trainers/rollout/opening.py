@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def token_policy(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Token
 
 def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callable[[Any], Any]] = ()) -> GroupRollouts:
     """The configured environments, played by a policy; ``wrappers`` go around the configured ones."""
-    configured = [partial(load_object(path, "wrapper"), **options) for path, options in config.env_wrappers.items()]
+    configured = [_wrapper(path, options) for path, options in config.env_wrappers.items()]
     return GroupRollouts(
         config.env_id,
         policy,
@@ -92,6 +93,18 @@ def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callab
         require_think=config.require_think,
         wrappers=[*configured, *wrappers],
     )
+
+
+def _wrapper(path: str, options: Mapping[str, Any]) -> Callable[[Any], Any]:
+    wrapper = load_object(path, "wrapper")
+    taken = inspect.signature(wrapper)
+    try:
+        taken.bind(None, **options)
+    except TypeError as error:
+        raise ConfigError(
+            f"env_wrappers: {path} takes {taken}, an environment and its options, and got {dict(options)} ({error})."
+        ) from error
+    return partial(wrapper, **options)
 
 
 def make_prompts(config: TrainConfig, chat: ChatTokens) -> Prompts:

@@ -54,6 +54,11 @@ def type_in(game: Game, lines: Iterable[str]) -> None:
     play(game, ask)
 
 
+def test_what_has_no_tasks_in_text_cannot_be_played(capsys):
+    assert skillc(["play", "--env", "CartPole-v1"]) == 2
+    assert "CartPole-v1 is no environment of text tasks" in capsys.readouterr().err
+
+
 def test_a_task_can_be_won_and_the_win_taken_back(game):
     plan = shortest_plan(game.env)
     type_in(game, plan)

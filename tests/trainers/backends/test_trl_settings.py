@@ -97,6 +97,8 @@ def test_adapters_go_where_they_are_told(made: Make) -> None:
     trained = {name.split(".lora_")[0].rsplit(".", 1)[1] for name, p in model.named_parameters() if p.requires_grad}
     assert trained == {"q_proj", "v_proj"}
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
+    with pytest.raises(ConfigError, match=r"lora_targets=nothere names no module.*q_proj"):
+        made(lora_rank=2, lora_targets=("nothere",))
 
 
 @pytest.mark.parametrize(("weights", "rank"), [("policy", 0), ("reference", 0), ("reference", 2)])

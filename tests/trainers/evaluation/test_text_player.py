@@ -202,6 +202,15 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
         policy_player(CONFIG, engine, tmp_path)
 
 
+def test_a_function_is_asynchronous_and_a_wrapper_takes_its_options() -> None:
+    at_once: Any = FunctionEngine(lambda request: "<action>look</action>")
+    with pytest.raises(ConfigError, match="async def"):
+        asyncio.run(at_once.reply(TextRequest([], 0, 8, 1.0)))
+    wrapped = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {"bonuss": 0.5}})
+    with pytest.raises(ConfigError, match=r"toys:Graded takes \(env.*bonuss"):
+        policy_player(wrapped, FunctionEngine(plainly)).rollouts(wrapped)
+
+
 @pytest.mark.parametrize("changes", [{"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}])
 def test_a_cut_of_the_distribution_is_the_servers_affair(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=r"engine\.body"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -69,19 +69,31 @@ def check_vllm(config: TrainConfig, processes: int) -> None:
         )
 
 
-def lora_config(config: TrainConfig) -> Any:
-    """PEFT's settings; None where all weights are trained."""
+def lora_config(config: TrainConfig, model: Any) -> Any:
+    """PEFT's settings; None where all weights are trained. A ConfigError where the model has none of the targets."""
     if not config.lora_rank:
         return None
     from peft import LoraConfig
 
     everywhere = config.lora_targets == ("all-linear",)
+    if not everywhere:
+        _require_targets(config.lora_targets, model)
     return LoraConfig(
         r=config.lora_rank,
         lora_alpha=config.lora_alpha,
         lora_dropout=config.lora_dropout,
         target_modules="all-linear" if everywhere else list(config.lora_targets),
         task_type="CAUSAL_LM",
+    )
+
+
+def _require_targets(targets: Sequence[str], model: Any) -> None:
+    if any(f".{name}".endswith(f".{target}") for name, _ in model.named_modules() for target in targets):
+        return
+    there = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    raise ConfigError(
+        f"lora_targets={','.join(targets)} names no module of the model; it has {', '.join(sorted(there))}. Name some "
+        "of them, or all-linear."
     )
 
 

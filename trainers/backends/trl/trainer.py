@@ -54,7 +54,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
                 args=grpo_arguments(config, objective),
                 model=model,
                 processing_class=tokenizer,
-                peft_config=lora_config(config),
+                peft_config=lora_config(config, model),
                 reward_funcs=_no_reward,
                 train_dataset=Dataset.from_dict({"prompt": [""]}),  # it must have one; nobody reads it
             )
