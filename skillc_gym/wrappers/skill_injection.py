@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import gymnasium
@@ -27,12 +27,14 @@ _GAP = "\n\n"
 
 def find_wrapper(env: gymnasium.Env[Any, Any], kind: type[WrapperT]) -> WrapperT | None:
     """The outermost wrapper of a class in an environment's stack, or None."""
-    layer: gymnasium.Env[Any, Any] = env
-    while isinstance(layer, gymnasium.Wrapper):
-        if isinstance(layer, kind):
-            return layer
-        layer = layer.env
-    return None
+    return next((layer for layer in _wrappers(env) if isinstance(layer, kind)), None)
+
+
+def _wrappers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Wrapper[Any, Any, Any, Any]]:
+    """The wrappers of a stack, from the outside in."""
+    while isinstance(env, gymnasium.Wrapper):
+        yield env
+        env = env.env
 
 
 class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
@@ -59,7 +61,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
 
     Raises:
         SkillFileError: The library cannot be read; at a reset with skills on: the task type has no skill in it.
-        ConfigError: The environment is not a text environment, or already has a SkillInjection.
+        ConfigError: The environment is not a text environment, or already has a SkillInjection or a ChatPrompt.
 
     Examples:
         >>> env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"), library="alfworld")
@@ -83,6 +85,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         require_name("place for skills", where, _PLACES)
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
+        _require_no_prompt(env)
         self.library = load_library(library)
         self._graded = {name: self.library.graded(name) for name in GRADES}
         self.where = where
@@ -153,6 +156,16 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
                 f"{self.library.longest}, the library's longest; use SkillInjection(env, where='info')"
             )
         return chosen
+
+
+def _require_no_prompt(env: gymnasium.Env[Any, Any]) -> None:
+    # By its attribute: the module of ChatPrompt imports this one.
+    if any("chat_format" in vars(layer) for layer in _wrappers(env)):
+        raise ConfigError(
+            f"SkillInjection stands around the ChatPrompt of {env}, whose prompts would never hold the skill; put it "
+            "inside: ChatPrompt(ActionFormat(SkillInjection(env, where='info'))), or "
+            "PairedVectorEnv(..., where='info', wrappers=(ActionFormat, ChatPrompt))"
+        )
 
 
 def _off(condition: int) -> dict[str, Any]:

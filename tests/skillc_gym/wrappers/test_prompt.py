@@ -43,6 +43,11 @@ def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
     assert with_skill["messages"][1:] == without["messages"][1:]
 
 
+def test_an_injection_around_the_prompt_is_refused(toy_library):
+    with pytest.raises(ConfigError, match="put it inside"):
+        SkillInjection(ChatPrompt(ActionFormat(ToyEnv())), toy_library, where="info")
+
+
 def test_a_window_shows_the_last_steps_only(toy_library):
     env = stack(toy_library, ChatFormat.compact().with_form("window:2"))
     opening = env.reset(seed=0, options={"task_id": "toy/open/1"})[1]
