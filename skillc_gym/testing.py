@@ -299,7 +299,8 @@ class TextEnvContract:
     def _kept(self, core: Any, seed: int, keep: Callable[[Any], Any]) -> tuple[list[Any], list[str], Transcript]:
         """A random walk: what is kept at each moment, from the first to the last; its actions; its moments."""
         moments: Transcript = [core.reset(seed=seed)]
-        kept, actions, rng = [keep(core)], [], np.random.default_rng(seed)
+        kept, rng = [keep(core)], np.random.default_rng(seed)
+        actions: list[str] = []
         while len(actions) < self.walk_length and not _ended(moments[-1]):
             action, outcome = self._steps(core, moments[-1][-1], rng, 1)[0]
             actions.append(action)
