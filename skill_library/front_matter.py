@@ -48,6 +48,11 @@ class FrontMatter:
     def __contains__(self, name: str) -> bool:
         return name in self._fields
 
+    def names(self, inside: str) -> tuple[str, ...]:
+        """The names of all fields, then of a field's own."""
+        node = self._fields.get(inside)
+        return (*self._fields, *(_named(node) if isinstance(node, yaml.MappingNode) else ()))
+
     def texts(self, name: str, read: Sequence[str]) -> dict[str, str]:
         """A field's own fields, those asked for and not null; ValueError for one that is neither text nor number."""
         node = self._fields.get(name)

@@ -97,7 +97,20 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
 def _task_types(fields: FrontMatter, ours: Mapping[str, str]) -> tuple[str, ...]:
     if "task_types" in fields:
         return fields.strings("task_types", '[heat], or ["*"] for all')
+    if "task_types" not in ours:
+        _require_no_misspelling(fields)
     return tuple(filter(None, map(str.strip, ours.get("task_types", "").split(",")))) or (EVERY_TYPE,)
+
+
+def _require_no_misspelling(fields: FrontMatter) -> None:
+    """Refuses near misses of ``task_types``, which would make the skill a general one."""
+    for name in fields.names("metadata"):
+        plain = name.lower().replace("-", "_")
+        if name != "task_types" and difflib.get_close_matches(plain, ["task_types"], cutoff=0.85):
+            raise ValueError(
+                f"expected the field task_types under metadata, got {brief(name)}, which is not read and would leave "
+                "the skill to all types; rename it"
+            )
 
 
 def _control_of(name: str) -> str:

@@ -258,6 +258,18 @@ def test_an_installed_packages_library_may_consist_of_links(tmp_path, monkeypatc
     assert load_library("theirs").name == "package"
 
 
+@pytest.mark.parametrize("field", ["task_type", "task-types", "taskTypes", "tsak_types"])
+@pytest.mark.parametrize("before", ["", "metadata:\n  "])
+def test_a_misspelt_task_types_is_named(tmp_path, before, field):
+    with pytest.raises(SkillFileError, match=rf"task_types under metadata, got '{field}'"):
+        read_skill(write(tmp_path, f"name: a\ndescription: d\n{before}{field}: heat\n"))
+
+
+def test_other_metadata_stay_free(tmp_path):
+    front = "name: a\ndescription: d\nmetadata:\n  types: heat\n  task_tags: x\n  task_name: y\n"
+    assert read_skill(write(tmp_path, front)).is_general
+
+
 def test_links_that_form_a_ring_and_endless_names_are_refused(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
