@@ -93,6 +93,8 @@ class WordPresence(gymnasium.ObservationWrapper[NDArray[np.float32], Any, str], 
         given = None if words is None else tuple(words)
         RecordConstructorArgs.__init__(self, words=given)
         gymnasium.ObservationWrapper.__init__(self, env)
+        if given is None and not env.has_wrapper_attr("commands"):
+            raise ConfigError(f"{env} has no numbered commands to take words from: give WordPresence(env, words=[...])")
         self.words = words_of(env.get_wrapper_attr("commands")) if given is None else given
         if not self.words:
             raise ConfigError("WordPresence needs at least one word")

@@ -10,7 +10,15 @@ from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
 from skillc_gym.errors import ConfigError
-from skillc_gym.wrappers import ChatPrompt, DiscreteCommands, PlanShaping, SkillInjection, TextHistory, TypeStatistics
+from skillc_gym.wrappers import (
+    ChatPrompt,
+    DiscreteCommands,
+    PlanShaping,
+    SkillInjection,
+    TextHistory,
+    TypeStatistics,
+    WordPresence,
+)
 
 PICK = {"data": "generated", "task_types": "pick", "generator": {"seed": 1, "games_per_type": 3, "size": "small"}}
 
@@ -163,3 +171,8 @@ def test_a_stack_can_be_made_again_from_its_spec(wrap):
     env = wrap(pick_env())
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert env.reset(seed=0)[0] == again.reset(seed=0)[0]
+
+
+def test_words_that_nobody_lists_are_asked_for():
+    with pytest.raises(ConfigError, match=r"words=\[\.\.\.\]"):
+        WordPresence(ToyEnv())
