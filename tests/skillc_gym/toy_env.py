@@ -25,7 +25,6 @@ class ToyEnv(TextTaskEnv):
     """Three types of tasks, four tasks each. A task is won by its type's verb after ``take key``."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
-    task_ids = ()
 
     def __init__(self, per_type=4, render_mode=None):
         self.render_mode = render_mode

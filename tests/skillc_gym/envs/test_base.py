@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from toy_env import GENERATED, SMALL, ToyEnv, made
+from toy_env import GENERATED, SMALL, ToyEnv, faulty, made
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.webshop.env import WebShopEnv
@@ -52,6 +52,12 @@ def test_steps_before_a_reset_and_after_a_failed_one_are_errors(toy):
         toy.reset(seed=0)
     with pytest.raises(ResetNeeded):
         toy.step("wait")
+
+
+def test_an_environment_without_task_ids_is_told_how_to_give_them():
+    env = faulty(__init__=lambda env: None)()
+    with pytest.raises(NotImplementedError, match=r"Faulty has no task_ids.*set self\.task_ids"):
+        env.reset(seed=0)
 
 
 @pytest.mark.parametrize("options", [{"tsak_id": "x"}, {"skill": True}, {"task_id": 3}, {"task_id": "toy/open/9"}])
