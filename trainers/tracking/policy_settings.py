@@ -9,6 +9,7 @@ from typing import Any
 
 from skill_library.errors import SkillCError
 from skill_library.loader import BUILT_IN
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import CheckpointError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
@@ -17,6 +18,7 @@ from trainers.tracking.files import read_object, write_json
 SETTINGS_FILE = "skillc_settings.json"
 """In the folder of a policy that was trained or cloned here."""
 
+_VERSION = 1
 _TASKS = ("task_types", "env_options", "max_episode_steps")
 _WORLD = ("env", "data", *_TASKS, "env_wrappers", "library", "skill_grade", "chat_options")
 _WORDING = ("chat", "form", "template_options", "thoughts", "require_think")
@@ -38,7 +40,7 @@ def save_policy_settings(folder: Path, config: TrainConfig) -> None:
         part: {name: _absolute(name, values[name]) for name in names if name not in left}
         for part, names in _PARTS.items()
     }
-    write_json(folder / SETTINGS_FILE, {"version": 1, **parts})
+    write_json(folder / SETTINGS_FILE, {"version": _VERSION, **parts})
 
 
 def playing_settings(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,16 +53,22 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     path = Path(named_folder(model, env) or model) / SETTINGS_FILE
     if not path.is_file():
         return None
+    newer = False
     try:
         found = read_object(path)
-        if found.get("version") != 1:
-            raise ValueError(f"version {found.get('version')!r}; this version of skillc-gym reads 1")
+        newer = isinstance(version := found.get("version"), int) and version > _VERSION
+        if version != _VERSION:
+            raise ValueError(f"version {version!r}; this version of skillc-gym reads {_VERSION}")
         parts = {part: dict(found[part]) for part in _PARTS}
         for part, names in _PARTS.items():
             if unknown := sorted(set(parts[part]) - set(names)):
                 raise ValueError(f"{part} holds no setting called {unknown[0]}")
         TrainConfig(model=model, **parts["playing"], **parts["learning"])
     except (KeyError, TypeError, ValueError, OSError, SkillCError) as error:
+        if newer:
+            raise CheckpointError(
+                f"{path} was written by a newer skillc-gym ({error}); update this one: pip install -U skillc-gym."
+            ) from error
         raise CheckpointError(
             f"{path} is damaged ({error}); copy the policy again, or delete the file and give the settings yourself."
         ) from error
@@ -112,6 +120,9 @@ def unlike_policy(config: TrainConfig) -> str:
 def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Settings that are given and were others; options of a group differ where both name one."""
     plain = {name: _absolute(name, json.loads(json.dumps(given[name]))) for name in made if name in given}
+    if plain.get("library") and made["library"] is None:  # the environment's own, which it may be by its name
+        own = env_spec(str(given.get("env", made["env"]))).library
+        made = {**made, "library": _absolute("library", own)}
     return [
         name
         for name, value in plain.items()

@@ -97,15 +97,25 @@ def test_a_folder_of_the_same_name_is_no_data_and_a_policy_without_the_file_beha
     save_policy_settings(tmp_path, TrainConfig(model="m", data="generated"))
     assert json.loads((tmp_path / SETTINGS_FILE).read_text())["playing"]["data"] == "generated"
     assert not any("Warning" in line for line in completed(model=str(tmp_path), data="generated")[1])
+    assert "Warning" not in "".join(completed(model=str(tmp_path), library="alfworld")[1]), (
+        "it is the environment's own"
+    )
+    assert "library=webshop was given" in completed(model=str(tmp_path), library="webshop")[1][0]
 
 
 @pytest.mark.parametrize(
     "content",
-    ["{", '{"version": 2}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": {"run": 1}, "learning": {}}'],
+    ["{", '{"version": 0}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": {"run": 1}, "learning": {}}'],
 )
 def test_a_bad_file_is_a_clear_error(tmp_path: Path, content: str) -> None:
     (tmp_path / SETTINGS_FILE).write_text(content)
     with pytest.raises(CheckpointError, match=rf"{SETTINGS_FILE} is damaged .*delete the file"):
+        completed(model=str(tmp_path))
+
+
+def test_a_policy_of_a_newer_version_asks_for_an_update(tmp_path: Path) -> None:
+    (tmp_path / SETTINGS_FILE).write_text('{"version": 2}')
+    with pytest.raises(CheckpointError, match=r"by a newer skillc-gym.*update this one"):
         completed(model=str(tmp_path))
 
 
