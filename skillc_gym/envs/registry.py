@@ -12,7 +12,7 @@ import importlib.metadata
 import inspect
 import pkgutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gymnasium
@@ -44,6 +44,13 @@ ENTRY_POINTS = "skillc_gym.environments"
 CHAT_READERS: Mapping[str, str] = {"verl-agent": "skillc_gym.adapters.verl_agent.prompts:read_chat"}
 """What reads the wording of prompts from a folder, ``NAME:FOLDER``, as ``module:function`` by name."""
 
+# The presets speak of ALFWorld's houses, to the letter that its records and policies have.
+_ROLES: Mapping[str, str] = {
+    "default": "You are an agent in a world described in words. You fulfil the task by giving one command per turn.",
+    "compact": "agent",
+}
+"""Roles in environments that have no wording of their own, by the preset's name."""
+
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -60,7 +67,8 @@ class EnvSpec:
     library: str | None = None
     """Skill library, by name or path."""
     chat: Mapping[str, ChatFormat] = field(default_factory=dict)
-    """Wording of prompts where it differs from `ChatFormat.named`, by the format's name."""
+    """Wording of prompts by the format's name; without any, that of `ChatFormat.named` with the role of an agent in no
+    world in particular."""
     splits: tuple[str, ...] = ()
     """Names of its splits, that of the training tasks first; empty if unknown."""
     split_of: str = ""
@@ -80,7 +88,10 @@ class EnvSpec:
         if folder and reader in CHAT_READERS:
             found: ChatFormat = load_reference(CHAT_READERS[reader])(folder, self.name)
             return found
-        return self.chat[name] if name in self.chat else ChatFormat.named(name)
+        if name in self.chat:
+            return self.chat[name]
+        preset = ChatFormat.named(name)
+        return preset if self.chat or name not in _ROLES else replace(preset, role=_ROLES[name])
 
     @property
     def training_split(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.envs.registry import EnvSpec
 from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
@@ -54,6 +55,7 @@ ALFWORLD = EnvSpec(
     vector_entry_point="skillc_gym.envs.alfworld.vector:make_vector",
     max_episode_steps=50,
     library="alfworld",
+    chat={"default": ChatFormat.default()},  # and the other presets as they are: both speak of houses
     splits=SPLITS,
     task_types=SHORT_NAMES,
     warm_start=_WARM_START,

@@ -102,6 +102,8 @@ def test_wording_is_the_environments_own_where_it_says_so():
     assert env_spec("webshop").chat_format("default") == ChatFormat.shop()
     assert env_spec("webshop").chat_format("compact").role == "customer"
     assert env_spec("alfworld").chat_format("compact") == ChatFormat.compact()
+    assert env_spec("alfworld").chat_format("default") == ChatFormat.default()
+    assert [env_spec("my/Env-v0").chat_format(name).role.count("house") for name in ("default", "compact")] == [0, 0]
     with pytest.raises(UnknownNameError, match="no format"):
         env_spec("alfworld").chat_format("no format")
 
