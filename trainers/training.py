@@ -18,7 +18,7 @@ from trainers.models import bfloat16_warning, check_model, hub_access, load_toke
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import library_sha256, make_chat, make_prompts, make_rollouts, tasks_of, token_policy
-from trainers.rollout.opening import split_tasks
+from trainers.rollout.opening import require_library, split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
@@ -144,6 +144,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     recipe = recipe_in(config.env, config.method, config.method_options)
     check_model(config.reference_path)
     check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
+    require_library(config)
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
     types = config.env_spec.ordered(tasks.values())

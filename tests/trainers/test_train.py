@@ -14,6 +14,7 @@ from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from tests.trainers.toys import GRADED, timeless
 from trainers.config import TrainConfig
+from trainers.evaluation import evaluate_policy
 from trainers.models import load_model
 from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
@@ -328,6 +329,13 @@ def test_a_group_that_is_too_small_is_refused_before_anything_is_played(toy: Mak
     with pytest.raises(ConfigError, match="group_size"):
         run(config)
     assert not (Path(config.run) / "metrics.jsonl").exists()
+
+
+def test_an_environment_without_skills_is_said_before_anything_is_loaded(toy: Make, tmp_path: Path) -> None:
+    config = toy(method="grpo", library=None)
+    for play in (run, evaluate_policy):
+        with pytest.raises(ConfigError, match=r"has no skills of its own.*library=FOLDER"):
+            play(config)
 
 
 def test_damaged_and_half_written_checkpoints_are_passed_over_and_the_step_is_done_again(toy: Make) -> None:

@@ -24,7 +24,7 @@ from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent,
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import MEMORY_FILE, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
-from trainers.rollout.opening import open_env, panel_of, tasks_of
+from trainers.rollout.opening import open_env, panel_of, require_library, tasks_of
 from trainers.tracking.files import read_object, sha256_of_file, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
@@ -153,6 +153,7 @@ def evaluate_policy(
     asked["tasks_sha256"] = None if tasks is None else panel_hash(sorted(set(tasks)))
     if engine is None and engine_spec(config.engine).for_text is None:
         check_model(config.model_path)
+    require_library(config)
     unlike, identity = unlike_policy(config), dict[str, Any]()
     if folder is not None:
         identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})

@@ -64,6 +64,19 @@ def chat_format(config: TrainConfig) -> ChatFormat:
     return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 
+def require_library(config: TrainConfig) -> None:
+    """Refuses (ConfigError) an environment without skills: evaluations and validations play each task with and without.
+
+    A method that shows none, such as grpo, is validated in both conditions too.
+    """
+    if config.skill_library is None:
+        raise ConfigError(
+            f"env={config.env} has no skills of its own, and every evaluation, as every validation of a training, "
+            "plays each task with a skill and without. Name a folder of skills by library=FOLDER: one file, "
+            'FOLDER/general/SKILL.md with `task_types: "*"`, is enough (`skillc skills check FOLDER` reads it).'
+        )
+
+
 def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
     """Turns the configured chats into tokens; a ConfigError if the template does not serve their form."""
     return ChatTokens(

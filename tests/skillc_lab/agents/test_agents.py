@@ -245,7 +245,7 @@ def test_what_is_evaluated_teaches_nothing_and_somebody_must_teach():
     assert not set(training_tasks(report)) & set(report.paired.tasks)
     with pytest.raises(ConfigError, match="evaluate another split"):
         play("react", engine(house(SKILL)), config, None)
-    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={})
+    toy = HOUSE.with_(env=TOY_ID, split="test", task_types=None, env_options={}, library="alfworld")
     with pytest.raises(ConfigError, match=f"{TOY_ID} comes without one"):
         play("react", engine(shop), toy, 1)
 
