@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
-from skillc_gym.errors import needs_extra
+from skillc_gym.errors import ConfigError, needs_extra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,6 +27,7 @@ PAD = "<|pad|>"
 UNKNOWN = "<|unknown|>"
 ROLES = ("<|system|>", "<|user|>", "<|assistant|>")
 TAGS = ("<think>", "</think>", "<action>", "</action>")
+_COMMAND = re.compile(r"<action> (.*?) </action>")
 SPECIAL = (PAD, UNKNOWN, END, *ROLES, *TAGS)
 
 CHAT_TEMPLATE = (
@@ -57,10 +58,27 @@ def _splitting(spelling: Spelling) -> tuple[Normalizer, PreTokenizer]:
 
 
 def vocabulary(texts: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, min_count: int = 1) -> list[str]:
-    """The words of a corpus that occur at least ``min_count`` times, most frequent first, ties by the alphabet."""
+    """The words of a corpus that occur at least ``min_count`` times, most frequent first, ties by the alphabet.
+
+    ConfigError for a demonstrated command that the default spelling does not bring back as it was.
+    """
+    texts = list(texts)
+    if spelling == PLAIN_WORDS:  # one of somebody's own says itself what is dropped, as prices' cents in the shop
+        _require_sayable({command for text in texts for command in _COMMAND.findall(text)})
     counts = Counter(word for text in texts for word in words(text, spelling))
     kept = [word for word, count in counts.items() if count >= min_count]
     return sorted(kept, key=lambda word: (-counts[word], word))
+
+
+def _require_sayable(commands: Iterable[str]) -> None:
+    for command in sorted(commands):
+        said = " ".join(words(command))
+        if said != command:
+            raise ConfigError(
+                f"Demonstrations give the command {command!r}, which the policy could only say as {said!r}: the "
+                "default spelling has lower-case words without articles and punctuation. Describe the environment "
+                "with WarmStart(spelling=Spelling(...)), or name its commands so"
+            )
 
 
 def _core(vocab: dict[str, int], spelling: Spelling) -> Tokenizer:

@@ -16,7 +16,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
 from skillc_gym.envs.registry import env_spec, warm_started
-from skillc_gym.envs.warm_start import PLAIN_WORDS
+from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.make_policy import Cloning, MakePolicyOptions, Shown
@@ -262,6 +262,13 @@ def test_equal_seeds_give_equal_weights_and_leave_the_global_generator_alone():
     assert torch.equal(before, torch.get_rng_state())
     assert torch.equal(first, second)
     assert not torch.equal(first, third)
+
+
+def test_a_command_that_the_default_spelling_would_change_is_named():
+    texts = ["<think> x </think> <action> take the Blue book </action>"]
+    with pytest.raises(ConfigError, match=r"'take the Blue book'.*'take blue book'.*WarmStart\(spelling="):
+        vocabulary(texts)
+    assert "the" in vocabulary(texts, Spelling())
 
 
 def test_vocabulary_is_ordered_by_count_then_name():
