@@ -229,8 +229,10 @@ def _play(
     if options.changed:
         what = f"The policies of {plan.folder}, {options.changed.name}"
     complain(f"{what}, {workers} at once, in {played.folder}")
-    work = partial(replay_cell, plan) if options.changed else None
-    return compare(played, cells, workers=workers, note=complain, work=work)
+    if not options.changed:
+        return compare(played, cells, workers=workers, note=complain)
+    left = f"its cell in {plan.folder} is not done yet; run the study there without --held-out and --library first"
+    return compare(played, cells, workers=workers, note=complain, work=partial(replay_cell, plan), left_out=left)
 
 
 def _say_table(folder: Path) -> None:

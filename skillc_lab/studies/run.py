@@ -25,6 +25,7 @@ from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord, read_record, record_path, write_comparison
 from skillc_lab.studies.result import CellResult
+from trainers.models import check_model
 from trainers.tracking import RunFolder, make_folder, one_revision, provenance, read_object
 
 Note = Callable[[str], object]
@@ -40,6 +41,7 @@ def compare(
     workers: int = 0,
     note: Note = lambda text: None,
     work: Work | None = None,
+    left_out: str = "left to another process, which is at it, or its time is up",
 ) -> list[CellResult]:
     """Runs what is not there yet of a comparison, and writes its record anew after every cell.
 
@@ -53,12 +55,14 @@ def compare(
         workers: Processes, one thread each; 0 for none but this one.
         note: Told of every cell that is done.
         work: Does a cell and writes its file; :func:`~skillc_lab.studies.run_cell` if none.
+        left_out: What is said of a cell that its work did not do.
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
 
     Raises:
         ConfigError: The plan is not what git shows, or a record is there whose cells are not, and would be lost.
+        MissingDataError: A starting point is not there.
     """
     if plan.preregistered:
         require_preregistered(plan.declared, begun_cells(plan))
@@ -67,6 +71,8 @@ def compare(
     done = _done(plan)
     _require_cells(plan)
     missing = [cell for cell in meant if cell not in done]
+    if work is None:
+        _require_models(plan, missing)
     try:
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
             done = _done(plan)
@@ -76,7 +82,7 @@ def compare(
                 note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
             else:
-                note(f"{cell.name}: left to another process, which is at it, or its time is up")
+                note(f"{cell.name}: {left_out}")
     finally:
         done = _done(plan)
         draw_record(write_comparison(plan, [*done.values()]), plan.folder)
@@ -116,6 +122,12 @@ def _require_cells(plan: ComparisonPlan) -> None:
             f"{path} is a record, and {plan.folder / 'cells'} has none of its cells: they would be lost. Name another "
             f"folder; or, for a study, take them over by --restore {path}"
         )
+
+
+def _require_models(plan: ComparisonPlan, cells: Iterable[Cell]) -> None:
+    """Refuses starting points that are not there, which would fail cell by cell."""
+    for start in dict.fromkeys(cell.start for cell in cells):
+        check_model(plan.config.with_(model=plan.models[start]).model_path)
 
 
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from skill_library import SkillFileError
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
 from skillc_lab import studies
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
 from skillc_lab.studies.cells import write_cell
 from skillc_lab.studies.run_file import RunFile
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
-from tests.skillc_lab.studies_of import cell_of
+from tests.skillc_lab.studies_of import cell_of, write_run_file
 from tests.trainers.toys import toy_config
 from trainers.tracking import write_json
 
@@ -136,6 +137,13 @@ def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):
     assert len(notes) == len(plan.jobs)
 
 
+def test_a_starting_point_that_is_not_there_is_said_before_any_cell(toy_folder, tmp_path):
+    plan = plan_of(toy_folder, tmp_path, starts={"easy": str(toy_folder), "hard": str(tmp_path / "nowhere")})
+    with pytest.raises(MissingDataError, match=r"No checkpoint at model=.*nowhere"):
+        comparison.compare(plan)
+    assert not list((tmp_path / "cells").iterdir())
+
+
 def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
     starts, own_rate = {"easy": "a", "hard": "b"}, {"grpo": {"learning_rate": 0.5, "preset_options": {}}}
     plan = plan_of(toy_folder, tmp_path, starts=starts, overrides=own_rate)
@@ -207,6 +215,15 @@ def test_a_method_may_have_a_name_of_its_own(toy_folder, tmp_path):
 
 
 # Finished policies ----------------------------------------------------------------------------------------------------
+
+
+def test_a_study_that_is_not_run_yet_has_no_policies_to_play_otherwise(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "_at_once", lambda options: 0)
+    words = ["study", str(write_run_file(tmp_path)), "--library", "alfworld:wrong", "--out", str(tmp_path / "empty")]
+    assert skillc([*words, "--seeds", "0", "--methods", "grpo", "--allow-changes"]) == 1
+    told = capsys.readouterr().err
+    assert "easy-grpo-seed0: its cell in" in told
+    assert "another process" not in told
 
 
 def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):
