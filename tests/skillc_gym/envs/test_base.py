@@ -56,7 +56,7 @@ def test_steps_before_a_reset_and_after_a_failed_one_are_errors(toy):
 
 def test_an_environment_without_task_ids_is_told_how_to_give_them():
     env = faulty(__init__=lambda env: None)()
-    with pytest.raises(NotImplementedError, match=r"Faulty has no task_ids.*set self\.task_ids"):
+    with pytest.raises(ConfigError, match=r"Faulty has no task_ids.*set self\.task_ids"):
         env.reset(seed=0)
 
 

@@ -39,7 +39,7 @@ def converted(gguf: Path, folder: Path, **options: Any) -> None:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Package, Path]:
     """A wheel with a few bytes in it, whose conversion is stood in for, and its description."""
     monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(pretrained, "_reader", lambda: None)
+    monkeypatch.setattr(pretrained, "_readers", lambda: None)
     monkeypatch.setattr(pretrained, "convert", converted)
     wheel = tmp_path / "toy-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
