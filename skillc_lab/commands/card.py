@@ -61,6 +61,7 @@ def _run(options: CardOptions) -> int:
 def environment_card(name: str) -> str:
     """The card of an environment: what it is, how it is made, its splits, task types and skills with their hashes."""
     spec = described_env(name)
+    made = f"{module}:{spec.id}" if (module := name.rpartition(":")[0]) else spec.id
     data = ', data="generated"' if spec.warm_start else ""
     facts = {
         "observations and actions": "text",
@@ -76,7 +77,7 @@ def environment_card(name: str) -> str:
         {"pretty_name": spec.id, "language": ["en"], "tags": [*_TAGS, spec.name]},
         f"# {spec.id}",
         f"An environment of skillc-gym {__version__} whose agent's skill can be switched on and off per episode.",
-        f'```python\nimport gymnasium\nimport skillc_gym\nenv = gymnasium.make("{spec.id}"{data})\n```',
+        f'```python\nimport gymnasium\nimport skillc_gym\nenv = gymnasium.make("{made}"{data})\n```',
         _table([(fact, said) for fact, said in facts.items() if said]),
         *(["## Skills", _table(rows, "skill", "what for", "SHA-256")] if spec.library else []),
     )

@@ -91,6 +91,10 @@ def test_every_environment_has_a_card_that_is_printed_or_written(spec, tmp_path,
     assert all(skill.sha256[:12] in body for skill in skills)
 
 
+def test_a_card_makes_the_environment_with_the_module_that_registers_it():
+    assert 'gymnasium.make("skillc_gym:skillc/WebShop-v0"' in environment_card("skillc_gym:webshop")
+
+
 def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path):
     won = ArmOutcome(won=True, score=1.0, steps=4, well_formed=4, admissible=1)
     lost = ArmOutcome(won=False, score=0.0, steps=9, well_formed=9, admissible=9)

@@ -88,11 +88,13 @@ def lora_config(config: TrainConfig, model: Any) -> Any:
 
 
 def _require_targets(targets: Sequence[str], model: Any) -> None:
-    if any(f".{name}".endswith(f".{target}") for name, _ in model.named_modules() for target in targets):
+    names = [f".{name}" for name, _ in model.named_modules()]
+    absent = [target for target in targets if not any(name.endswith(f".{target}") for name in names)]
+    if not absent:
         return
     there = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
     raise ConfigError(
-        f"lora_targets={','.join(targets)} names no module of the model; it has {', '.join(sorted(there))}. Name some "
+        f"lora_targets={','.join(absent)} names no module of the model; it has {', '.join(sorted(there))}. Name some "
         "of them, or all-linear."
     )
 
