@@ -56,6 +56,8 @@ def load_reference(reference: str, kind: str = "reference") -> Any:
     try:
         return operator.attrgetter(name)(found)
     except (AttributeError, ImportError) as error:  # a package may import what it exports now
+        if isinstance(error, SkillCError):
+            raise
         said = f"The {kind} {reference!r} is written module:NAME, and {module!r} has no {name!r} ({error})."
         raise ConfigError(said) from error
 

@@ -338,7 +338,9 @@ def check_text_env(make_env: Callable[[], Env], contract: type[TextEnvContract] 
 
 
 def _replay(core: Any, state: Any, actions: list[str]) -> Transcript:
-    return [core.restore(state), *(core.step(action) for action in actions)]
+    restored = core.restore(state)
+    _require(isinstance(restored, tuple), "restore returns observation and info of the moment that it restores")
+    return [restored, *(core.step(action) for action in actions)]
 
 
 def _snapshots(core: Any) -> tuple[Any, bytes]:

@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any
 
 from skillc_gym.errors import CheckpointError, ConfigError, require_name
@@ -291,7 +292,8 @@ class InternalizationCurriculum:
             The types that retired at this validation.
 
         Raises:
-            ConfigError: A rate is missing or outside [0, 1], or ``margin`` lacks its standard errors.
+            ConfigError: A rate is missing or outside [0, 1], a step or a standard error is no such number, or
+                ``margin`` lacks its standard errors.
         """
         require_whole("step", step, 0)
         measured = self._measured(sr_with, sr_without)
@@ -351,13 +353,14 @@ class InternalizationCurriculum:
         wanted = [k for k in self._task_types if k in self._active or (k in sr_with and k in sr_without)]
         return {k: _rate(sr_with, k, "sr_with") - _rate(sr_without, k, "sr_without") for k in wanted}
 
-    def _errors(self, given: Mapping[str, float] | None, measured: Mapping[str, float]) -> Mapping[str, float]:
+    def _errors(self, given: Mapping[str, Any] | None, measured: Mapping[str, float]) -> Mapping[str, float]:
         if self._options.margin and (given is None or any(k not in given for k in measured)):
             raise ConfigError(
                 "margin > 0 needs the standard error of every measured type: update(..., standard_error={type: error})"
             )
         for task_type, error in (given or {}).items():
-            if not 0 <= error < math.inf:
+            require_name("task type", task_type, self._task_types)
+            if not (isinstance(error, Real) and 0 <= float(error) < math.inf):
                 raise ConfigError(f"standard_error of {task_type!r} is a number from 0 up, got {error!r}")
         return given or {}
 

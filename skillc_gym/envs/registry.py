@@ -49,7 +49,7 @@ _ROLES: Mapping[str, str] = {
     "default": "You are an agent in a world described in words. You fulfil the task by giving one command per turn.",
     "compact": "agent",
 }
-"""Roles in environments that have no wording of their own, by the preset's name."""
+"""Roles in environments that have no wording of their own for a preset, by its name."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class EnvSpec:
     library: str | None = None
     """Skill library, by name or path."""
     chat: Mapping[str, ChatFormat] = field(default_factory=dict)
-    """Wording of prompts by the format's name; without any, that of `ChatFormat.named` with the role of an agent in no
+    """Wording of prompts by the format's name; for others that of `ChatFormat.named`, its role that of an agent in no
     world in particular."""
     splits: tuple[str, ...] = ()
     """Names of its splits, that of the training tasks first; empty if unknown."""
@@ -91,7 +91,7 @@ class EnvSpec:
         if name in self.chat:
             return self.chat[name]
         preset = ChatFormat.named(name)
-        return preset if self.chat or name not in _ROLES else replace(preset, role=_ROLES[name])
+        return replace(preset, role=_ROLES[name]) if name in _ROLES else preset
 
     @property
     def training_split(self) -> str:

@@ -63,8 +63,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         **env_kwargs: Arguments of the environment.
 
     Raises:
-        ConfigError: Sizes below 1, a grade without a library, or an environment that cannot be made again for every
-            member.
+        ConfigError: Sizes below 1, a grade without a library, an ``autoreset`` that is no switch, or an environment
+            that cannot be made again for every member.
 
     Examples:
         >>> groups = PairedVectorEnv("skillc/ALFWorld-v0", 2, 4, library="alfworld", data="generated")
@@ -88,6 +88,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     ) -> None:
         self.num_groups = num_groups = require_whole("num_groups", num_groups, 1)
         self.group_size = group_size = require_whole("group_size", group_size, 1)
+        self._autoreset = require_switch("autoreset", autoreset)
         if library is None and skill_grade != "full":
             raise ConfigError(
                 f"{skill_grade=} says how much of a skill is shown, and there is no library; pass library=..., or give "
@@ -102,7 +103,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.envs: list[AnyEnv] = [reduce(lambda env, wrap: wrap(env), wrappers, make()) for _ in range(self.num_envs)]
         if len({id(env.unwrapped) for env in self.envs}) < self.num_envs:
             raise ConfigError("Members share one environment; pass a function that makes a new one at every call")
-        self._autoreset = require_switch("autoreset", autoreset)
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)

@@ -42,6 +42,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
     Args:
         env: The environment; its action is the model's reply.
         chat_format: The wording: a :class:`~skillc_gym.chat.ChatFormat`, its ``to_dict()``, or a preset's name.
+            Presets speak of ALFWorld's houses; ``env_spec(id).chat_format(name)`` is the wording of an environment.
 
     Raises:
         ConfigError: A SkillInjection below puts skills into observations, so the prompt would show them twice.

@@ -10,6 +10,7 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from skill_library import GRADES, SkillText, load_library
+from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.base import reset_needed
 from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.spaces import Unicode, text_space
@@ -160,7 +161,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
 
 def _require_no_prompt(env: gymnasium.Env[Any, Any]) -> None:
     # By its attribute: the module of ChatPrompt imports this one.
-    if any("chat_format" in vars(layer) for layer in _wrappers(env)):
+    if any(isinstance(vars(layer).get("chat_format"), ChatFormat) for layer in _wrappers(env)):
         raise ConfigError(
             f"SkillInjection stands around the ChatPrompt of {env}, whose prompts would never hold the skill; put it "
             "inside: ChatPrompt(ActionFormat(SkillInjection(env, where='info'))), or "

@@ -85,6 +85,10 @@ FAULTS = {
         "test_snapshots_are_exact",
     ),
     "a forgetful state": (faulty(_restore_state=forgetting), "test_snapshots_are_exact"),
+    "a restore that returns nothing": (
+        faulty(restore=lambda env, snapshot: ToyEnv.restore(env, snapshot) and None),
+        "test_snapshots_are_exact",
+    ),
     "forgetful copies": (faulty(_restore_state=forgetting), "test_copies_go_on_as_their_original"),
     "unpicklable": (faulty(_state=lambda env: (*ToyEnv._state(env), lambda: None)), "test_snapshots_are_exact"),
     "sharing": (faulty(_start=emptying, _act=hoarding), "test_copies_play_apart"),

@@ -277,8 +277,14 @@ def test_misuse_of_the_wrapper_is_named(toy_library):
 def test_an_update_that_is_refused_moves_nothing():
     curriculum = InternalizationCurriculum(["a", "b"], margin=1.0)
     before, rates = curriculum.state_dict(), {"a": 0.5, "b": 0.5}
-    for step, errors in ((1.5, {"a": 0.1, "b": 0.1}), (1, {"a": -0.5, "b": 0.1}), (1, {"a": 0.1, "b": float("nan")})):
-        with pytest.raises(ConfigError):
+    for step, errors in (
+        (1.5, {"a": 0.1, "b": 0.1}),
+        (1, {"a": -0.5, "b": 0.1}),
+        (1, {"a": 0.1, "b": float("nan")}),
+        (1, {"a": None, "b": 0.1}),
+        (1, {"a": 0.1, "b": 0.1, "c": 0.1}),
+    ):
+        with pytest.raises((ConfigError, UnknownNameError)):
             curriculum.update(rates, rates, step, standard_error=errors)
     assert curriculum.state_dict() == before
     for types in ("pick", {"a", "b"}):

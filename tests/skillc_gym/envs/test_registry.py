@@ -9,7 +9,7 @@ import pytest
 import skillc_gym.envs.registry as module
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, make_env, register, short_type, warm_started
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingExtraError, UnknownNameError
 from skillc_gym.lazy import load_reference
 
 MODULE = """
@@ -67,6 +67,12 @@ def test_a_module_before_the_id_is_imported(registry):
             env_spec(reference)
     with pytest.raises(ConfigError, match="'their_rooms' has no 'NOTHING'"):
         load_reference("their_rooms:NOTHING")
+    lazily = (
+        "def __getattr__(name):\n    from skillc_gym.errors import missing_extra\n    raise missing_extra(name, name)\n"
+    )
+    (registry / "their_halls.py").write_text(lazily)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        load_reference("their_halls:vllm")
 
 
 def install(folder, name, content):
@@ -104,6 +110,8 @@ def test_wording_is_the_environments_own_where_it_says_so():
     assert env_spec("alfworld").chat_format("compact") == ChatFormat.compact()
     assert env_spec("alfworld").chat_format("default") == ChatFormat.default()
     assert [env_spec("my/Env-v0").chat_format(name).role.count("house") for name in ("default", "compact")] == [0, 0]
+    painter = EnvSpec(name="walls", id="walls/Walls-v0", chat={"default": ChatFormat(role="You paint.")})
+    assert [painter.chat_format(name).role for name in ("default", "compact")] == ["You paint.", "agent"]
     with pytest.raises(UnknownNameError, match="no format"):
         env_spec("alfworld").chat_format("no format")
 

@@ -46,6 +46,9 @@ def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
 def test_an_injection_around_the_prompt_is_refused(toy_library):
     with pytest.raises(ConfigError, match="put it inside"):
         SkillInjection(ChatPrompt(ActionFormat(ToyEnv())), toy_library, where="info")
+    other = ActionFormat(ToyEnv())
+    other.chat_format = "markdown"  # a wrapper of one's own may have an attribute of that name
+    SkillInjection(other, toy_library, where="info")
 
 
 def test_a_window_shows_the_last_steps_only(toy_library):

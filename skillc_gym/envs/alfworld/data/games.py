@@ -54,12 +54,12 @@ def open_games(
 
 
 def data_path(data: str | os.PathLike[str] | None) -> str:
-    """Returns the folder or archive that ``data`` means; None is ALFWORLD_DATA, or the cache; MissingDataError."""
+    """Returns the folder or archive that ``data`` means; if empty, ALFWORLD_DATA or the cache; MissingDataError."""
     named = os.environ.get(DATA_VARIABLE)
-    path = Path(data if data is not None else named or "~/.cache/alfworld").expanduser().absolute()
+    path = Path(data or named or "~/.cache/alfworld").expanduser().absolute()
     if path.exists():
         return str(path)
-    if data is not None:
+    if data:
         raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
     why = f"{DATA_VARIABLE}={named}" if named else f"{DATA_VARIABLE} is not set and {path}"
     raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")

@@ -67,8 +67,8 @@ def _generated(options: Mapping[str, Any], num_products: int | None) -> Generate
 
 
 def _of_folder(source: str | os.PathLike[str] | None, limit: Mapping[str, int]) -> Catalog:
-    named = os.environ.get("WEBSHOP_DATA", "") if source is None else source
-    if source is None and not named:
+    named = source or os.environ.get("WEBSHOP_DATA")
+    if not named:
         raise MissingDataError(f"No WebShop data: WEBSHOP_DATA is not set. {FETCH}")
     folder = Path(named).expanduser().resolve()
     if not folder.is_dir():

@@ -111,8 +111,9 @@ def test_the_variable_names_a_folder(files, monkeypatch):
     assert cache_folder("webshop") == files.parent / "kept" / "webshop"
     assert open_catalog() is open_catalog(files)
     monkeypatch.delenv("WEBSHOP_DATA")
-    with pytest.raises(MissingDataError, match="WEBSHOP_DATA"):
-        open_catalog()
+    for unset in (None, ""):
+        with pytest.raises(MissingDataError, match="WEBSHOP_DATA is not set"):
+            open_catalog(unset)
 
 
 def test_searches_end_in_products(files):
