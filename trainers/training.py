@@ -17,7 +17,7 @@ from trainers.engines.registry import check_engine
 from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
-from trainers.rollout import library_sha256, make_chat, make_prompts, make_rollouts, tasks_of, token_policy
+from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.opening import require_library, split_tasks
 from trainers.tracking import write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
@@ -159,12 +159,12 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
-    saved = read_checkpoint(checkpoint, config, split.digest, library_sha256(config)) if checkpoint else None
+    prompts = make_prompts(config, chat)
+    saved = read_checkpoint(checkpoint, config, split.digest, prompts.library_sha256) if checkpoint else None
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
     stack.callback(rollouts.close)
-    prompts = make_prompts(config, chat)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
     learner = Learner(setup, objective, backend)

@@ -41,6 +41,7 @@ from skillc_lab.studies import (
     tune,
     tuning_table,
 )
+from skillc_lab.studies.cells import cell_path
 from trainers.config import RECOMMENDED, Settings
 from trainers.tracking import require_clean, write_json
 
@@ -231,7 +232,12 @@ def _play(
     complain(f"{what}, {workers} at once, in {played.folder}")
     if not options.changed:
         return compare(played, cells, workers=workers, note=complain)
-    left = f"its cell in {plan.folder} is not done yet; run the study there without --held-out and --library first"
+
+    def left(cell: Cell) -> str:
+        if cell_path(plan, cell).is_file():
+            return "left to another process, which plays it"
+        return f"its cell in {plan.folder} is not done yet; run the study there without --held-out and --library first"
+
     return compare(played, cells, workers=workers, note=complain, work=partial(replay_cell, plan), left_out=left)
 
 

@@ -41,7 +41,7 @@ def compare(
     workers: int = 0,
     note: Note = lambda text: None,
     work: Work | None = None,
-    left_out: str = "left to another process, which is at it, or its time is up",
+    left_out: Callable[[Cell], str] = lambda cell: "left to another process, which is at it, or its time is up",
 ) -> list[CellResult]:
     """Runs what is not there yet of a comparison, and writes its record anew after every cell.
 
@@ -55,7 +55,7 @@ def compare(
         workers: Processes, one thread each; 0 for none but this one.
         note: Told of every cell that is done.
         work: Does a cell and writes its file; :func:`~skillc_lab.studies.run_cell` if none.
-        left_out: What is said of a cell that its work did not do.
+        left_out: Says why its work did not do a cell.
 
     Returns:
         The trained cells that were meant, in the plan's order; those that were interrupted or failed are missing.
@@ -82,7 +82,7 @@ def compare(
                 note(f"{cell.name}: {without} without the skill, {with_skill} with it; {left} to go")
                 write_comparison(plan, [*done.values()])
             else:
-                note(f"{cell.name}: {left_out}")
+                note(f"{cell.name}: {left_out(cell)}")
     finally:
         done = _done(plan)
         draw_record(write_comparison(plan, [*done.values()]), plan.folder)

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from skillc_gym.episodes import read_jsonl
-from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
 from tests.trainers.toys import GRADED, timeless
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
+from trainers.learner import Learner
 from trainers.models import load_model
 from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
@@ -322,6 +323,35 @@ def test_a_run_does_not_go_on_with_other_texts_of_its_library(toy: Make, tmp_pat
     text.write_text(text.read_text() + "\nMore.\n")
     with pytest.raises(CheckpointError, match="library has changed"):
         run(config)
+
+
+def test_a_checkpoint_is_of_the_texts_that_were_shown(
+    toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "mine"
+    shutil.copytree(toy().skill_library, library)
+    text, finish = max(library.rglob("SKILL.md")), Learner.finish
+
+    def edited(learner: Learner, figures: dict[str, Any]) -> None:
+        text.write_text(text.read_text() + "\nMore.\n")
+        finish(learner, figures)
+
+    monkeypatch.setattr(Learner, "finish", edited)
+    config = toy(steps=1, library=str(library))
+    run(config)
+    with pytest.raises(CheckpointError, match="library has changed"):
+        run(config)
+
+
+def test_a_damaged_library_is_said_before_the_model_is_loaded(
+    toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "mine"
+    shutil.copytree(toy().skill_library, library)
+    max(library.rglob("SKILL.md")).write_text("no front matter")
+    monkeypatch.setattr("trainers.learner.make_objective", None)  # made before the model
+    with pytest.raises(SkillFileError, match="front matter"):
+        run(toy(library=str(library)))
 
 
 def test_a_group_that_is_too_small_is_refused_before_anything_is_played(toy: Make) -> None:

@@ -117,6 +117,8 @@ def batch_of_records(records: Sequence[Record], returns: Returns = "won") -> Rol
             condition=[row["condition"] for row in rows],
             length=[float(row.get("steps", 0)) for row in rows],
         )
+    except ConfigError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         columns = ", ".join(dict.fromkeys(("task_id", "task_type", "condition", "won", _COLUMNS[returns])))
         raise ConfigError(

@@ -27,7 +27,7 @@ from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts
-from trainers.rollout.opening import library_sha256, sample_tasks
+from trainers.rollout.opening import sample_tasks
 from trainers.tracking.files import storing_weights
 from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
@@ -270,7 +270,7 @@ class Learner:
             "step": self.update,
             "config": self.config.to_json(),
             "task_digest": self.setup.split.digest,
-            "library_sha256": library_sha256(self.config),
+            "library_sha256": self.setup.prompts.library_sha256,
             "method": self.method.state_dict(),
             "counters": self.counters,
             "memory": self.memory.state_dict(),

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import make_env
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import ranked, tasks_by_type
+from skillc_gym.wrappers import SkillInjection, find_wrapper
 from trainers.base import TaskSampling, load_object
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine
@@ -67,14 +68,22 @@ def chat_format(config: TrainConfig) -> ChatFormat:
 def require_library(config: TrainConfig) -> None:
     """Refuses (ConfigError) an environment without skills: evaluations and validations play each task with and without.
 
-    A method that shows none, such as grpo, is validated in both conditions too.
+    A method that shows none, such as grpo, is validated in both conditions too. Environments may bring a switch.
     """
-    if config.skill_library is None:
+    if config.skill_library is None and not _switchable(config):
         raise ConfigError(
             f"env={config.env} has no skills of its own, and every evaluation, as every validation of a training, "
             "plays each task with a skill and without. Name a folder of skills by library=FOLDER: one file, "
             'FOLDER/general/SKILL.md with `task_types: "*"`, is enough (`skillc skills check FOLDER` reads it).'
         )
+
+
+def _switchable(config: TrainConfig) -> bool:
+    env = make_env(config.env_id, **config.env_kwargs)
+    try:
+        return find_wrapper(reduce(lambda env, wrap: wrap(env), _wrappers(config), env), SkillInjection) is not None
+    finally:
+        env.close()
 
 
 def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
@@ -94,7 +103,6 @@ def token_policy(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Token
 
 def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callable[[Any], Any]] = ()) -> GroupRollouts:
     """The configured environments, played by a policy; ``wrappers`` go around the configured ones."""
-    configured = [_wrapper(path, options) for path, options in config.env_wrappers.items()]
     return GroupRollouts(
         config.env_id,
         policy,
@@ -104,13 +112,20 @@ def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callab
         env_kwargs=config.env_kwargs,
         max_parallel=config.max_parallel,
         require_think=config.require_think,
-        wrappers=[*configured, *wrappers],
+        wrappers=[*_wrappers(config), *wrappers],
     )
+
+
+def _wrappers(config: TrainConfig) -> list[Callable[[Any], Any]]:
+    return [_wrapper(path, options) for path, options in config.env_wrappers.items()]
 
 
 def _wrapper(path: str, options: Mapping[str, Any]) -> Callable[[Any], Any]:
     wrapper = load_object(path, "wrapper")
-    taken = inspect.signature(wrapper)
+    try:
+        taken = inspect.signature(wrapper)
+    except ValueError:  # written in C, and without one
+        return partial(wrapper, **options)
     try:
         taken.bind(None, **options)
     except TypeError as error:

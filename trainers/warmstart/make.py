@@ -16,6 +16,7 @@ from skill_library import load_library
 from skill_library.loader import BUILT_IN
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
+from skillc_gym.envs.warm_start import PLAIN_WORDS
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.config import TrainConfig
 from trainers.models import attend_without_plans, cast, load_model, load_plain_tokenizer, without_bars
@@ -25,7 +26,7 @@ from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
 from trainers.warmstart.demonstration import Demonstration, demonstrations
-from trainers.warmstart.policy import build_model, build_tokenizer, vocabulary
+from trainers.warmstart.policy import build_model, build_tokenizer, require_sayable, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"
@@ -64,7 +65,10 @@ def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tupl
     spec, start = warm_started(recipe.demonstrations.env)
     libraries = dict.fromkeys((*BUILT_IN, *([] if spec.library is None else [spec.library])))
     skills = [skill.text for name in libraries for skill in load_library(name).skills]
-    read = [message["content"] for demo in played for message in demo.messages]
+    messages = [message for demo in played for message in demo.messages]
+    if start.spelling == PLAIN_WORDS:  # one of somebody's own says itself what is dropped, as prices' cents in the shop
+        require_sayable(message["content"] for message in messages if message["role"] == "assistant")
+    read = [message["content"] for message in messages]
     said = vocabulary(read + skills + NUMBERS, start.spelling, min_count=start.min_count)
     tokenizer = build_tokenizer(said, start.spelling, max_length=recipe.max_length)
     return tokenizer, build_model(tokenizer, recipe.size, seed=recipe.seed)

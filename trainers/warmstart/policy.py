@@ -58,20 +58,15 @@ def _splitting(spelling: Spelling) -> tuple[Normalizer, PreTokenizer]:
 
 
 def vocabulary(texts: Iterable[str], spelling: Spelling = PLAIN_WORDS, *, min_count: int = 1) -> list[str]:
-    """The words of a corpus that occur at least ``min_count`` times, most frequent first, ties by the alphabet.
-
-    ConfigError for a demonstrated command that the default spelling does not bring back as it was.
-    """
-    texts = list(texts)
-    if spelling == PLAIN_WORDS:  # one of somebody's own says itself what is dropped, as prices' cents in the shop
-        _require_sayable({command for text in texts for command in _COMMAND.findall(text)})
+    """The words of a corpus that occur at least ``min_count`` times, most frequent first, ties by the alphabet."""
     counts = Counter(word for text in texts for word in words(text, spelling))
     kept = [word for word, count in counts.items() if count >= min_count]
     return sorted(kept, key=lambda word: (-counts[word], word))
 
 
-def _require_sayable(commands: Iterable[str]) -> None:
-    for command in sorted(commands):
+def require_sayable(replies: Iterable[str]) -> None:
+    """Refuses (ConfigError) a demonstrated command that the default spelling does not bring back as it was."""
+    for command in sorted({command for reply in replies for command in _COMMAND.findall(reply)}):
         said = " ".join(words(command))
         if said != command:
             raise ConfigError(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -224,6 +225,10 @@ def test_a_study_that_is_not_run_yet_has_no_policies_to_play_otherwise(tmp_path,
     told = capsys.readouterr().err
     assert "easy-grpo-seed0: its cell in" in told
     assert "another process" not in told
+    monkeypatch.setattr("skillc_lab.studies.run._alone", lambda plan, cell: nullcontext(False))
+    monkeypatch.setattr(command, "cell_path", lambda plan, cell: Path(__file__))
+    assert skillc([*words, "--seeds", "0", "--methods", "grpo", "--allow-changes"]) == 1
+    assert "easy-grpo-seed0: left to another process, which plays it" in capsys.readouterr().err
 
 
 def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):

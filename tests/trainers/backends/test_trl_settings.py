@@ -99,6 +99,8 @@ def test_adapters_go_where_they_are_told(made: Make) -> None:
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
     with pytest.raises(ConfigError, match=r"lora_targets=nothere names no module.*q_proj"):
         made(lora_rank=2, lora_targets=("q_proj", "nothere"))
+    with pytest.raises(ConfigError, match="all-linear stands alone"):
+        made(lora_rank=2, lora_targets=("all-linear", "q_proj"))
 
 
 @pytest.mark.parametrize(("weights", "rank"), [("policy", 0), ("reference", 0), ("reference", 2)])

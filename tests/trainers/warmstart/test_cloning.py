@@ -29,7 +29,7 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.warmstart import CloningConfig, PolicyRecipe, PolicySize, make, make_policy
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, tokenise_conversation
 from trainers.warmstart.make import CARD
-from trainers.warmstart.policy import SPECIAL, UNKNOWN, build_model, build_tokenizer, vocabulary, words
+from trainers.warmstart.policy import SPECIAL, UNKNOWN, build_model, build_tokenizer, require_sayable, vocabulary, words
 
 WORDS = ["agent", "see", "take", "mug", "plate", "nothing", "look"]
 SIZE = PolicySize(layers=1, width=32, heads=2, feed_forward=32)
@@ -267,7 +267,8 @@ def test_equal_seeds_give_equal_weights_and_leave_the_global_generator_alone():
 def test_a_command_that_the_default_spelling_would_change_is_named():
     texts = ["<think> x </think> <action> take the Blue book </action>"]
     with pytest.raises(ConfigError, match=r"'take the Blue book'.*'take blue book'.*WarmStart\(spelling="):
-        vocabulary(texts)
+        require_sayable(texts)
+    require_sayable(["<think> x </think> <action> take blue book </action>"])
     assert "the" in vocabulary(texts, Spelling())
 
 

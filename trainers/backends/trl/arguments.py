@@ -92,7 +92,12 @@ def _require_targets(targets: Sequence[str], model: Any) -> None:
     absent = [target for target in targets if not any(name.endswith(f".{target}") for name in names)]
     if not absent:
         return
-    there = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    if "all-linear" in absent:
+        raise ConfigError(f"lora_targets={','.join(targets)}: all-linear stands alone, without names of modules.")
+    from transformers.pytorch_utils import Conv1D
+
+    kinds = (torch.nn.Linear, Conv1D)
+    there = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, kinds)}
     raise ConfigError(
         f"lora_targets={','.join(absent)} names no module of the model; it has {', '.join(sorted(there))}. Name some "
         "of them, or all-linear."
