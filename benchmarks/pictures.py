@@ -160,13 +160,12 @@ def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
     """What the picture shows, in one sentence made from its own figures."""
     pairs = [[_row(regime, method) for method in methods] for regime in regimes]
     course = sorted(round(100 * (own.area.mean - base.area.mean)) for base, own in pairs)
-    level, *between, most = sorted(
-        (round(100 * own.against.difference.mean), own.against.verdict) for _, own in pairs if own.against
-    )
-    ends = ", ".join(["level" if level[1] == "equivalent" else str(level[0]), *(str(lead) for lead, _ in between)])
-    ends = f"{ends} and {most[0]}"
+    ends = sorted((round(100 * own.against.difference.mean), own.against.verdict) for _, own in pairs if own.against)
+    *lower, most = ("level" if verdict == "equivalent" else str(lead) for lead, verdict in ends)
     own = method_words(methods[1]).capitalize()
-    return f"{own}: over training {course[0]} to {course[-1]} points above GRPO, at the end {ends}"
+    return (
+        f"{own}: over training {course[0]} to {course[-1]} points above GRPO, at the end {', '.join(lower)} and {most}"
+    )
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------

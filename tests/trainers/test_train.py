@@ -314,44 +314,42 @@ def test_a_run_whose_checkpoints_have_gone_is_not_overwritten_by_another(toy: Ma
     assert timeless(run(config).metrics) == timeless(first.metrics), "the same run may be made again"
 
 
-def test_a_run_does_not_go_on_with_other_texts_of_its_library(toy: Make, tmp_path: Path) -> None:
-    library = tmp_path / "mine"
-    shutil.copytree(toy().skill_library, library)
-    config = toy(steps=2, library=str(library))
-    run(config.with_(steps=2, max_minutes=None))
-    text = max(library.rglob("SKILL.md"))
-    text.write_text(text.read_text() + "\nMore.\n")
-    with pytest.raises(CheckpointError, match="library has changed"):
-        run(config)
+@pytest.fixture
+def mine(toy: Make, tmp_path: Path) -> Path:
+    """A copy of the library that a test may edit."""
+    return Path(shutil.copytree(str(toy().skill_library), tmp_path / "mine"))
 
 
-def test_a_checkpoint_is_of_the_texts_that_were_shown(
-    toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("midway", [False, True])
+def test_a_run_does_not_go_on_with_other_texts_of_its_library(
+    toy: Make, mine: Path, monkeypatch: pytest.MonkeyPatch, midway: bool
 ) -> None:
-    library = tmp_path / "mine"
-    shutil.copytree(toy().skill_library, library)
-    text, finish = max(library.rglob("SKILL.md")), Learner.finish
+    text, finish = max(mine.rglob("SKILL.md")), Learner.finish
 
-    def edited(learner: Learner, figures: dict[str, Any]) -> None:
+    def edit() -> None:
         text.write_text(text.read_text() + "\nMore.\n")
+
+    def finish_edited(learner: Learner, figures: dict[str, Any]) -> None:
+        edit()  # a checkpoint is of the texts that were shown
         finish(learner, figures)
 
-    monkeypatch.setattr(Learner, "finish", edited)
-    config = toy(steps=1, library=str(library))
+    config = toy(steps=1, library=str(mine))
+    if midway:
+        monkeypatch.setattr(Learner, "finish", finish_edited)
     run(config)
+    if not midway:
+        edit()
     with pytest.raises(CheckpointError, match="library has changed"):
         run(config)
 
 
 def test_a_damaged_library_is_said_before_the_model_is_loaded(
-    toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    toy: Make, mine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = tmp_path / "mine"
-    shutil.copytree(toy().skill_library, library)
-    max(library.rglob("SKILL.md")).write_text("no front matter")
+    max(mine.rglob("SKILL.md")).write_text("no front matter")
     monkeypatch.setattr("trainers.learner.make_objective", None)  # made before the model
     with pytest.raises(SkillFileError, match="front matter"):
-        run(toy(library=str(library)))
+        run(toy(library=str(mine)))
 
 
 def test_a_group_that_is_too_small_is_refused_before_anything_is_played(toy: Make) -> None:
