@@ -25,8 +25,8 @@
 # METHODS=guarded_imitation: GRPO plays at two rates, which is one more than ours have, and both are reported. The
 # primary outcome is that of all nights, compared with GRPO's better rate on the same seeds.
 #
-# From an open start once more, declared before it runs, since of the last one half of the runs were never evaluated: a
-# start that the same command makes anew, ENGINE=transformers STEPS=24 SEEDS="3 4 5 6" JOBS=12 MICRO=16 PARALLEL=48
+# From an open start once more, declared before it runs, since half of the first one's runs were never evaluated: a start
+# that the same command makes anew, ENGINE=transformers STEPS=24 SEEDS="3 4 5 6" JOBS=12 MICRO=16 PARALLEL=48
 # METHODS="guarded_imitation grpo grpo@1e-5". Of GRPO's two rates the lower was better; here it plays at that one and at
 # a third of it. Guarded imitation keeps its one rate. Compared is, over the four seeds, success without the skill after
 # the last update with GRPO's better rate; success with the skill is described. A run that fails is started again.
