@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -173,7 +175,7 @@ class RunFolder:
 
 
 def provenance() -> dict[str, Any]:
-    """Versions of what computes, and the project's git revision where there is one."""
+    """Versions of what computes, its machine, and the project's git revision where there is one."""
     revision, versions = _git("rev-parse", "HEAD"), {}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -181,9 +183,18 @@ def provenance() -> dict[str, Any]:
     return {
         "packages": versions,
         "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": _machine(),
         "git": {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None,
     }
+
+
+def _machine() -> str:
+    """System, processor and the vector instructions that torch uses, where it is loaded: what rounding depends on."""
+    info = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*: (.+)$", info.read_text() if info.is_file() else "", re.MULTILINE)
+    torch = sys.modules.get("torch")
+    used = [str(torch.backends.cpu.get_cpu_capability())] if torch else []
+    return ", ".join([f"{platform.system()} {platform.machine()}", *(named.groups() if named else ()), *used])
 
 
 def _git(*words: str) -> str | None:

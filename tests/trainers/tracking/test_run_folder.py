@@ -17,7 +17,7 @@ from trainers.config import TrainConfig
 from trainers.tracking import checkpoints
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import MAX_LINE_BYTES, damage, read_object, recover_folder, storing_weights, swap_folder
-from trainers.tracking.run_folder import POLICY_FILES, RunFolder
+from trainers.tracking.run_folder import POLICY_FILES, RunFolder, provenance
 
 CONFIG = TrainConfig(model="m")
 META_VALUES = {"config": CONFIG.to_json(), "task_digest": "d", "method": {}, "counters": {}}
@@ -240,3 +240,7 @@ def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
         other.kill()
     with RunFolder(tmp_path).locked():
         pass
+
+
+def test_a_run_names_the_instructions_that_its_rounding_depends_on():
+    assert provenance()["machine"].endswith(f", {torch.backends.cpu.get_cpu_capability()}")
