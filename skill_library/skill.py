@@ -91,6 +91,8 @@ class Skill:
             )
         if len(self.description) > _MAX_DESCRIPTION:
             raise SkillFileError(f"the description of {self.name!r} is longer than {_MAX_DESCRIPTION:,} characters")
+        if not self.task_types:
+            raise SkillFileError(f"{self.name!r} serves no task type; name some, or '*' for all")
         for kind in self.task_types:
             # The library's hash joins them with commas.
             if not kind or len(kind) > _MAX_TASK_TYPE or "," in kind or not kind.isprintable():

@@ -25,6 +25,7 @@ __all__ = [
 Message = dict[str, str]
 """One chat message: ``{"role": "system" | "user" | "assistant", "content": text}``."""
 
+_MOST_DIGITS = 9
 _PLACEHOLDERS = {
     "skills": {"skills"},
     "first": {"observation", "goal", "commands"},
@@ -151,7 +152,7 @@ class ChatFormat:
             return self
         if not steps:
             return replace(self, form=name)  # type: ignore[arg-type]
-        if name != "window" or not steps.isdecimal():
+        if name != "window" or not steps.isdecimal() or len(steps) > _MOST_DIGITS:
             raise ConfigError(f"A chat form is 'conversation' or 'window:<past steps>', got {form!r}")
         return replace(self, form="window", window=int(steps))
 
@@ -256,9 +257,12 @@ def _check_kind(name: str, kind: str, value: object) -> None:
         require_switch(f"ChatFormat.{name}", value)
     elif kind == "int":
         require_whole(f"ChatFormat.{name}", value, 0)
-    elif not isinstance(value, Mapping if kind.startswith("Mapping") else str):
-        expected = "a mapping of commands to lists of names" if kind.startswith("Mapping") else "a text"
-        raise ConfigError(f"ChatFormat.{name} must be {expected}, got {value!r}")
+    elif kind.startswith("Mapping"):
+        # The letters of a text would be taken for names.
+        if not isinstance(value, Mapping) or any(isinstance(names, str) for names in value.values()):
+            raise ConfigError(f"ChatFormat.{name} must be a mapping of commands to lists of names, got {value!r}")
+    elif not isinstance(value, str):
+        raise ConfigError(f"ChatFormat.{name} must be a text, got {value!r}")
 
 
 def _check_template(name: str, template: str, known: set[str]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from skillc_gym.errors import ConfigError
+from skillc_gym.values import require_whole
 
 __all__ = ["choose_panel", "panel_hash", "ranked", "tasks_by_type"]
 
@@ -33,8 +34,8 @@ def choose_panel(type_of: Mapping[str, str], per_type: int, seed: int = 0) -> tu
         Task ids, sorted; ConfigError if a type has too few of them.
     """
     by_type = tasks_by_type(type_of)
-    if per_type < 1 or not by_type:
-        raise ConfigError(f"A panel needs tasks and per_type >= 1, got {len(by_type)} types and per_type={per_type}")
+    if require_whole("per_type", per_type, 1) and not by_type:
+        raise ConfigError("A panel needs tasks, and there are none")
     for kind, ids in by_type.items():
         if len(ids) < per_type:
             raise ConfigError(

@@ -35,8 +35,9 @@ class EpisodeRequest:
     def from_row(cls, row: Mapping[str, Any]) -> EpisodeRequest:
         """Reads a request from a row that may have other columns too; ConfigError if one is missing or not its type."""
         try:
-            return cls(str(row["task_id"]), int(row["seed"]), int(row["condition"]), int(row["group_id"]))
-        except (KeyError, TypeError, ValueError) as error:
+            numbers = [_whole(row[name]) for name in ("seed", "condition", "group_id")]
+            return cls(str(row["task_id"]), *numbers)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigError(
                 f"A row needs task_id (text), seed, condition and group_id (integers); got {dict(row)!r:.200}. "
                 "Make rows with paired_requests(...)"
@@ -45,6 +46,14 @@ class EpisodeRequest:
     def to_row(self) -> dict[str, Any]:
         """The request as JSON-able columns."""
         return asdict(self)
+
+
+def _whole(value: Any) -> int:
+    """A whole number, also as 3.0 or "3", as tables have it."""
+    number = int(value)
+    if number != value and not isinstance(value, str):
+        raise ValueError(f"{value!r} is no whole number")
+    return number
 
 
 def paired_requests(

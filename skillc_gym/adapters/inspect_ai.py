@@ -15,6 +15,7 @@ from typing import Any
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
 from skillc_gym.panels import ranked
+from skillc_gym.values import require_whole
 
 with needs_extra("inspect-ai", "inspect"):
     from inspect_ai import Task, task
@@ -54,7 +55,8 @@ def webshop(tasks: int = 20, seed: int = 0, library: str | None = None, **env_kw
 
 def _panel(env: str, tasks: int, seed: int, library: str | None, env_kwargs: dict[str, Any]) -> Task:
     make = partial(ChatEnv, env, library=library, **env_kwargs)
-    return skill_task(make, paired_requests(ranked(tasks_of(make), seed)[:tasks], seed=seed))
+    count = require_whole("tasks", tasks, 1)
+    return skill_task(make, paired_requests(ranked(tasks_of(make), seed)[:count], seed=seed))
 
 
 def samples(make: Callable[[], ChatEnv], requests: Iterable[EpisodeRequest]) -> MemoryDataset:

@@ -13,6 +13,7 @@ from typing import Any
 
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
+from skillc_gym.values import require_whole
 
 with needs_extra("verifiers", "verifiers"):
     import httpx
@@ -65,7 +66,8 @@ class SkillTaskset(vf.Taskset[SkillTask, SkillTasksetConfig]):  # type: ignore[m
     def load(self) -> Iterator[SkillTask]:
         """Yields the tasks in the environment's order."""
         config = self.config
-        names = tasks_of(config.make)[: config.tasks]
+        count = None if config.tasks is None else require_whole("tasks", config.tasks, 1)
+        names = tasks_of(config.make)[:count]
         size = config.group_size
         requests = paired_requests(names, seed=config.seed, group_size=size, n_plus=config.n_plus)
         for start in range(0, len(requests), size):

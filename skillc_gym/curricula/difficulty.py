@@ -185,7 +185,7 @@ class DifficultyCurriculum:
             opened = {kind: int(state["open"][kind]) for kind in self.tasks}
             records = {kind: [_recorded(*each) for each in found] for kind, found in state["records"].items()}
             got = {kind: list(map(float, found)) for kind, found in state.get("levels", {}).items()}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise CheckpointError(f"This is no whole state of a curriculum ({error!r}).") from error
         expected = {kind: list(self.levels(kind)) for kind in self.tasks}
         sizes = [{kind: len(found) for kind, found in each.items()} for each in (records, expected)]

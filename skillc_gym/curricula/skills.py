@@ -329,7 +329,10 @@ class InternalizationCurriculum:
         if missing:
             raise CheckpointError(f"The curriculum's state lacks {', '.join(missing)}; it is not a complete checkpoint")
         mine = {"version": _VERSION, "task_types": list(self._task_types), **self.config}
-        theirs = {"version": state["version"], "task_types": list(state["task_types"]), **state["config"]}
+        try:
+            theirs = {"version": state["version"], "task_types": list(state["task_types"]), **state["config"]}
+        except TypeError as wrong:
+            raise CheckpointError(f"The curriculum's state is damaged ({wrong!r})") from wrong
         for key in sorted(set(mine) | set(theirs)):
             if mine.get(key) != theirs.get(key):
                 raise CheckpointError(
@@ -340,12 +343,13 @@ class InternalizationCurriculum:
             gap, error = ({k: float(state[name][k]) for k in self._task_types} for name in ("gap", "error"))
             validations = {k: int(state["validations"][k]) for k in self._task_types}
             retirements = [Retirement(**entry) for entry in state["retirements"]]
+            active = tuple(k for k in self._task_types if k in state["active"])
             if not all(map(math.isfinite, (*gap.values(), *error.values()))):
                 raise ValueError("gaps and their errors are finite")
-        except (KeyError, TypeError, ValueError) as wrong:
+        except (KeyError, TypeError, ValueError, OverflowError) as wrong:
             raise CheckpointError(f"The curriculum's state is damaged ({wrong!r})") from wrong
         self._gap, self._error, self._validations, self._retirements = gap, error, validations, retirements
-        self._active = tuple(k for k in self._task_types if k in state["active"])
+        self._active = active
 
     def _measured(self, sr_with: Mapping[str, float], sr_without: Mapping[str, float]) -> dict[str, float]:
         for task_type in (*sr_with, *sr_without):

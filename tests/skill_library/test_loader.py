@@ -194,6 +194,11 @@ def test_metadata_that_say_nothing_are_none(tmp_path, nothing):
     assert (skill.name, skill.task_types) == ("a", ("*",))
 
 
+def test_a_skill_serves_some_task_type():
+    with pytest.raises(SkillFileError, match="serves no task type"):
+        Skill("a", "d", (), "t")
+
+
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\x07", "\x7f"])
 def test_control_characters_in_the_text_are_refused(tmp_path, character):
     assert f"U+{ord(character):04X}" in refused(write(tmp_path, text=f"a{character}b"), "remove it")

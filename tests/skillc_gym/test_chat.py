@@ -54,7 +54,7 @@ def test_forms_change_the_form_alone():
     assert BARE.with_form("window:3").with_form("conversation").form == "conversation"
 
 
-@pytest.mark.parametrize("form", ["window:x", "window:-1", "conversation:2"])
+@pytest.mark.parametrize("form", ["window:x", "window:-1", "conversation:2", "window:" + "9" * 5000])
 def test_bad_forms_are_named(form):
     with pytest.raises(ConfigError, match="window:<past steps>"):
         BARE.with_form(form)
@@ -75,6 +75,7 @@ def test_bad_forms_are_named(form):
         ({"show_admissible": "no"}, "ChatFormat.show_admissible is true or false, got 'no'"),
         ({"role": None}, "ChatFormat.role must be a text"),
         ({"listed_as": ["look"]}, "ChatFormat.listed_as must be a mapping"),
+        ({"listed_as": {"look": "see"}}, "lists of names, got {'look': 'see'}"),
     ],
 )
 def test_bad_pieces_are_named(pieces, complaint):

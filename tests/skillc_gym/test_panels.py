@@ -39,5 +39,6 @@ def test_a_grown_set_keeps_most_of_its_panel():
 def test_a_panel_larger_than_a_type_is_refused():
     with pytest.raises(ConfigError, match=r"'cool': there are 9.*per_type <= 9"):
         choose_panel(tasks(heat=20, cool=9), 10)
-    with pytest.raises(ConfigError, match="per_type >= 1"):
-        choose_panel(tasks(heat=20), 0)
+    for wrong in (0, 1.5):
+        with pytest.raises(ConfigError, match="per_type is a whole number from 1 up"):
+            choose_panel(tasks(heat=20), wrong)

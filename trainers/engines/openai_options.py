@@ -50,8 +50,12 @@ class ServerOptions:
 
     def __post_init__(self) -> None:
         check_values(self, prefix="engine.")
-        address = urlsplit(self.base_url)
-        if address.scheme not in ("http", "https") or not address.hostname:
+        try:
+            address = urlsplit(self.base_url)
+            good = address.scheme in ("http", "https") and address.hostname and address.port != 0
+        except ValueError:  # of a port out of range, or a bracket that is open
+            good = False
+        if not good:
             raise ConfigError(f"engine.base_url must be like http://host:port/v1, got {self.base_url!r}")
         if address.username or address.password or address.query:
             raise ConfigError("engine.base_url must not carry a user name, a password or a query: it is recorded")

@@ -177,7 +177,10 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
     path = Path(config.model_path) / MEMORY_FILE
     if not path.is_file():
         return None
-    saved = read_object(path)
+    try:
+        saved = read_object(path)
+    except ValueError as error:
+        raise CheckpointError(f"{path} is no skill memory of a policy: {error}") from error
     if saved.get("env") != config.env:
         raise CheckpointError(
             f"{path} was learned in {saved.get('env')!r}, and {config.env!r} is played; --memory library shows the "

@@ -146,12 +146,12 @@ class SkillBank:
             )
         if "added" not in state or "entries" not in state:
             raise TranscriptError("The bank's header line lacks how many entries were ever added")
-        entries = [Entry.from_dict(values) for values in state["entries"]]
-        self._entries = {entry.name: entry for entry in entries}
-        self._added = int(state["added"])
-        self.total_uses = sum(entry.uses for entry in entries)
-        if len(self._entries) != len(entries) or self._added < len(entries):
+        entries, added = [Entry.from_dict(values) for values in state["entries"]], state["added"]
+        named = {entry.name: entry for entry in entries}
+        if len(named) != len(entries) or not isinstance(added, int) or added < len(entries):
             raise TranscriptError("The bank's names are not unique, or it counts fewer entries than it has")
+        self._entries, self._added = named, added
+        self.total_uses = sum(entry.uses for entry in entries)
 
     def save(self, path: Path) -> None:
         """Writes a header line and one line per entry."""

@@ -176,7 +176,8 @@ class RunFolder:
 
 def provenance() -> dict[str, Any]:
     """Versions of what computes, its machine, and the project's git revision where there is one."""
-    revision, versions = _git("rev-parse", "HEAD"), {}
+    # Installed into somebody's repository, this is no file of it.
+    revision, versions = _git("ls-files", "--error-unmatch", __file__) and _git("rev-parse", "HEAD"), {}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)

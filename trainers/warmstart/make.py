@@ -130,7 +130,11 @@ def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
     """Refuses a folder of something else: a run, a model, a skill library, a policy of another recipe."""
     if (folder / CARD).is_file():
         mine = json.loads(json.dumps(asdict(recipe)))
-        if _completed(read_object(folder / CARD).get("recipe", {}), mine) != mine:
+        try:
+            card = read_object(folder / CARD)
+        except ValueError as error:
+            raise ConfigError(f"{folder / CARD} is damaged ({error}); name another folder, or delete it.") from error
+        if _completed(card.get("recipe", {}), mine) != mine:
             raise ConfigError(f"{folder} holds the policy of another recipe; name another folder, or delete it.")
     # Interrupted at its end, it has weights and no card yet.
     require_own_folder(folder, (CARD, CLONING_FILE), _FILES, "--out")
@@ -183,6 +187,8 @@ def make_policy(
     )
     if any(not any(item.slips) and set(item.labels) == {IGNORED} for item in dialogues):
         raise ConfigError(f"max_length={length} cuts off all replies of a demonstration; raise it.")
+    if all(set(item.labels) == {IGNORED} for item in dialogues):
+        raise ConfigError("The demonstrations hold slips alone, which nothing is learned from; lower slips.")
     total, pad = recipe.cloning.batches, tokenizer.pad_token_id
     measure = partial(reply_loss, model, kept_back, pad_token_id=pad, batch_episodes=recipe.cloning.batch_episodes)
     before = measure()

@@ -87,9 +87,10 @@ def generated_mixture(recipe: PolicyRecipe) -> DemonstrationConfig:
     """What a recipe demonstrates of a data set's tasks, of generated ones as large; a ConfigError if there are none."""
     shown = recipe.demonstrations
     mixture = warm_started(shown.env)[1].mixture
-    if not mixture or shown.env_kwargs["data"] == "generated":
+    data = shown.env_kwargs.get("data", "generated")
+    if not mixture or data == "generated":
         raise ConfigError(
-            f"Generated tasks are mixed into those of a data set; got data={shown.env_kwargs['data']!r} of "
+            f"Generated tasks are mixed into those of a data set; got data={data!r} of "
             f"{shown.env}. Name a folder or archive of alfworld's games, or leave the generated share at 0."
         )
     return replace(shown, env_kwargs={**shown.env_kwargs, "data": "generated", "generator": dict(mixture)})

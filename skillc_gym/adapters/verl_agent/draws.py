@@ -43,6 +43,8 @@ def game_cycle(games: Sequence[str], seed: int) -> Iterator[str]:
     It is TextWorld's draw, over the list that it was given. That list follows the file system there; here it is sorted.
     """
     order, draw = list(games), np.random.RandomState(seed)
+    if not order:
+        raise ConfigError("There is no game to draw from: got an empty list")
     while True:
         draw.shuffle(order)
         yield from order

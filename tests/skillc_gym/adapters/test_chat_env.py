@@ -148,9 +148,11 @@ def test_groups_share_task_and_seed(group_size, data, seed):
     for impossible in ({"group_size": 0}, {"n_plus": group_size + 1}, {"n_plus": -1}):
         with pytest.raises(ConfigError):
             paired_requests(tasks, **{"group_size": group_size, **impossible})
-    for row in ({}, {"task_id": "a", "seed": "x", "condition": 0, "group_id": 0}):
+    row = {"task_id": "a", "seed": 3.0, "condition": "1", "group_id": 0}
+    assert EpisodeRequest.from_row(row) == EpisodeRequest("a", 3, 1, 0)
+    for wrong in ({}, {**row, "seed": "x"}, {**row, "seed": 1.5}, {**row, "condition": 0.9}):
         with pytest.raises(ConfigError, match="paired_requests"):
-            EpisodeRequest.from_row(row)
+            EpisodeRequest.from_row(wrong)
 
 
 def test_requests_are_of_whole_numbers_and_lists():

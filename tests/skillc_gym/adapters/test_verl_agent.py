@@ -98,6 +98,8 @@ def test_games_come_in_the_order_of_textworld(count, seed):
     draw.shuffle(theirs)
     steps = 3 * count + 1
     assert list(islice(game_cycle(games, seed), steps)) == list(islice(cycle(theirs, rng=draw), steps))
+    with pytest.raises(ConfigError, match="no game"):
+        next(game_cycle([], seed))
 
 
 def test_the_panel_is_what_validations_play():

@@ -181,6 +181,12 @@ def test_states_of_another_curriculum_are_refused():
         InternalizationCurriculum(TYPES).load_state_dict({key: value for key, value in state.items() if key != "gap"})
     with pytest.raises(CheckpointError, match="gaps and their errors are finite"):
         InternalizationCurriculum(TYPES).load_state_dict({**state, "gap": dict.fromkeys(TYPES, float("nan"))})
+    moved = {**state, "gap": dict.fromkeys(TYPES, 0.5)}
+    for damage in ({"active": None}, {"config": None}, {"validations": dict.fromkeys(TYPES, math.inf)}):
+        curriculum = InternalizationCurriculum(TYPES)
+        with pytest.raises(CheckpointError, match="damaged"):
+            curriculum.load_state_dict({**moved, **damage})
+        assert curriculum.state_dict() == state
 
 
 OUT_OF_RANGE = (

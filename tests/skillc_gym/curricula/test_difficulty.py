@@ -93,7 +93,8 @@ def test_mistakes_are_named():
     for others in ({"heat": TASKS["heat"]}, harder):
         with pytest.raises(CheckpointError, match="another curriculum"):
             DifficultyCurriculum(others).load_state_dict(curriculum.state_dict())
-    for damage in ({"records": {"heat": [[1]]}}, {"open": None}, {"records": {"heat": [[1, float("nan")]]}}):
+    records = ([[1]], [[1, float("nan")]], [[float("inf"), 0.5]])
+    for damage in ({"open": None}, *({"records": {"heat": found}} for found in records)):
         with pytest.raises(CheckpointError, match="no whole state"):
             curriculum.load_state_dict({**curriculum.state_dict(), **damage})
     with pytest.raises(ConfigError, match="generator="):

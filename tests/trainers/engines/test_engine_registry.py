@@ -96,7 +96,10 @@ def test_wrong_names_say_what_is_wrong(own_module: None, name: str, error: type[
         ("openai", {"retries": -1}, ConfigError),
         ("openai", {"timeout": 0}, ConfigError),
         ("openai", {"api_key": "secret"}, ConfigError),
-        *(("openai", {"base_url": url}, ConfigError) for url in ("x/v1", "http://u:secret@x/v1", "http://x/v1?key=1")),
+        *(
+            ("openai", {"base_url": url}, ConfigError)
+            for url in ("x/v1", "http://u:secret@x/v1", "http://x/v1?key=1", "http://[::1", "http://x:99999/v1")
+        ),
         ("openai", {"draft_tokens": 3}, UnknownNameError),
         *((name, {"reply": "go"}, ConfigError) for name in ("choosing", "scoring")),
         ("choosing", {"nevr": []}, UnknownNameError),

@@ -173,10 +173,14 @@ def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("damage", "fault"),
-    [({"env": "webshop"}, r"learned in 'webshop'.*--memory library"), ({"state": {}}, "is no skill memory")],
+    [
+        ({"env": "webshop"}, r"learned in 'webshop'.*--memory library"),
+        ({"state": {}}, "is no skill memory"),
+        (None, "is no skill memory"),
+    ],
 )
 def test_a_damaged_or_foreign_memory_is_refused(trained: TrainConfig, tmp_path: Path, damage: Any, fault: str) -> None:
     saved = json.loads((Path(trained.model) / MEMORY_FILE).read_text())
-    (tmp_path / MEMORY_FILE).write_text(json.dumps({**saved, **damage}))
+    (tmp_path / MEMORY_FILE).write_text(json.dumps({**saved, **damage}) if damage else "{")
     with pytest.raises(CheckpointError, match=fault):
         policy_memory(replace(trained, model=str(tmp_path)))

@@ -102,6 +102,7 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
         ([{**HEAD, "version": 2}], "version 2"),
         ([{"format": "skillc-bank", "version": 1}], "how many entries"),
         ([HEAD, {"name": "s00001"}], "fields"),
+        *(([{**HEAD, "added": added}], "counts fewer") for added in ("x", None)),
         *(
             ([HEAD, {**ENTRY, name: value}], f"{name} must be")
             for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))

@@ -139,6 +139,11 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
         (tmp_path / name).touch()
         with pytest.raises(ConfigError, match="holds something else"):
             make_policy(recipe, folder)
+    (tmp_path / "run" / CARD).write_text("{")
+    with pytest.raises(ConfigError, match="is damaged"):
+        make_policy(recipe, tmp_path / "run")
+    with pytest.raises(ConfigError, match="slips alone"):
+        make_policy(replace(recipe, demonstrations=replace(recipe.demonstrations, slips=1.0)), tmp_path / "slips")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no GPU"):
             make_policy(recipe, tmp_path / "other", device="cuda")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -91,6 +92,8 @@ class WebShopBrowserEnv(TextTaskEnv):
         require_name("observation mode", observation_mode, OBSERVATION_MODES)
         require_render_mode(render_mode, self.metadata)
         require_name("transport", transport, TRANSPORTS)
+        if not 0 < timeout < math.inf:
+            raise ConfigError(f"timeout is a number of seconds above 0, got {timeout!r}")
         # Its episode is the site's, which moves it about; here it is asked about tasks and rules only.
         self.core = WebShopEnv(**shop, observation_mode="url")
         self._site: ShopSite = local_site(self.core) if url is None else RemoteSite(url, ShopFront(self.core))

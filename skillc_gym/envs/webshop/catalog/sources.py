@@ -80,7 +80,9 @@ class _Text:
                 if not (cut and self._grow()):
                     raise self.broken(error.msg) from None
                 continue
-            if end == len(self._buffer) and self._grow():
+            # A number may go on behind the window's end, as in 22|.75 or 1e+|7.
+            if end >= len(self._buffer) - len("e+") and not self._ended:
+                self._grow()
                 continue
             self._place = end
             return value

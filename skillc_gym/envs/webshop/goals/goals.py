@@ -26,6 +26,7 @@ SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
 _REMEMBERED = 1 << 9
+_MOST_DIGITS = 18
 
 
 class HumanInstruction(NamedTuple):
@@ -212,7 +213,7 @@ def split_range(split: str, goals: int, order: str = "upstream") -> range:
 def split_of(task_id: str) -> str:
     """Returns the split of a task by its number in any order but verl-agent's; "" for what is no task id."""
     number = task_id.rpartition("/")[2]
-    if not number.isdecimal():
+    if not number.isdecimal() or len(number) > _MOST_DIGITS:
         return ""
     return "test" if int(number) < _TEST else "valid" if int(number) < _VALID else "train"
 

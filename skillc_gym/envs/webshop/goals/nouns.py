@@ -9,6 +9,7 @@ its list (``no_nouns.txt``). Results that depend on nouns carry the id of the ta
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -132,4 +133,7 @@ def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str,
 
 
 def _place(catalog: Catalog, tagger: NounTagger) -> Path:
-    return catalog.folder / f"nouns-{re.sub(r'[^a-zA-Z0-9._-]', '_', tagger.id)}-{_FORMAT}"
+    name = re.sub(r"[^a-zA-Z0-9._-]", "_", tagger.id)
+    if name != tagger.id:  # two ids may come to one name, and one tagger's nouns are not the other's
+        name += f"-{hashlib.sha256(tagger.id.encode()).hexdigest()[:12]}"
+    return catalog.folder / f"nouns-{name}-{_FORMAT}"

@@ -263,7 +263,7 @@ def test_files_are_read_in_any_window(tmp_path, monkeypatch, chunk):
     dump(path, json.dumps(content, indent=1) + "\n")
     monkeypatch.setattr(sources, "_CHUNK", chunk)
     assert dict(sources.elements(path, keyed=True)) == content
-    for values in (list(content.values()), [1], []):
+    for values in (list(content.values()), [1.5, 22.75, 1e30, -3e-7], []):
         dump(path, "\ufeff" + json.dumps(values, ensure_ascii=False))
         assert [value for _, value in sources.elements(path)] == values
 

@@ -277,6 +277,7 @@ def test_nothing_is_left_of_a_killed_parent(chromium, name):
         (UnknownNameError, "'pigeon'", {"transport": "pigeon"}),
         (UnknownNameError, "'url'", {"observation_mode": "url"}),
         (UnknownNameError, "'ansi'", {"render_mode": "ansi"}),
+        *((ConfigError, "timeout is", {"timeout": seconds}) for seconds in (0, -1.0)),
         *((ConfigError, "viewport=", {"viewport": size}) for size in ((99, 100), (100, 10_001), "wide")),
         (ConfigError, "browsers=", {"browsers": 0}),
         (ConfigError, "url=", {"url": "nowhere"}),
