@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from skill_library.errors import SkillFileError, brief
-from skill_library.skill import Skill, SkillLibrary
+from skill_library.skill import MAX_NAME, Skill, SkillLibrary
 
 FILLER = "to"
 """Stands for every word of a blank skill. A small policy must know the word, or the blank skill is an empty one."""
@@ -65,11 +65,11 @@ def _moved(skill: Skill, shown_for: Mapping[str, str]) -> Skill:
 
 
 def _shuffled(library: SkillLibrary) -> SkillLibrary:
-    def words_of(skill: Skill) -> str:
-        words = _WORD.findall(skill.text)
-        random.Random(skill.text).shuffle(words)
+    def words_of(text: str) -> str:
+        words = _WORD.findall(text)
+        random.Random(text).shuffle(words)
         rest = iter(words)
-        return _WORD.sub(lambda _: next(rest), skill.text)
+        return _WORD.sub(lambda _: next(rest), text)
 
     return _rewritten(library, "shuffled", words_of)
 
@@ -83,9 +83,11 @@ def _general(library: SkillLibrary) -> SkillLibrary:
     return replace(library, skills=tuple(kept))
 
 
-def _rewritten(library: SkillLibrary, control: str, text: Callable[[Skill], str]) -> SkillLibrary:
+def _rewritten(library: SkillLibrary, control: str, rewrite: Callable[[str], str]) -> SkillLibrary:
     def changed(skill: Skill) -> Skill:
-        return replace(skill, name=f"{skill.name}.{control}", text=text(skill), minimal="")
+        name = f"{skill.name[: MAX_NAME - len(control) - 1]}.{control}"
+        # The grade "minimal" is as long as the skill's own; its rule would find no key step among such words.
+        return replace(skill, name=name, text=rewrite(skill.text), minimal=rewrite(skill.minimal_text))
 
     return replace(library, skills=tuple(map(changed, library.skills)))
 
@@ -93,7 +95,7 @@ def _rewritten(library: SkillLibrary, control: str, text: Callable[[Skill], str]
 CONTROLS: Mapping[str, Callable[[SkillLibrary], SkillLibrary]] = {
     "wrong": _wrong,
     "shuffled": _shuffled,
-    "blank": lambda library: _rewritten(library, "blank", lambda skill: _WORD.sub(FILLER, skill.text)),
+    "blank": lambda library: _rewritten(library, "blank", lambda text: _WORD.sub(FILLER, text)),
     "general": _general,
 }
 """What makes them, by name."""

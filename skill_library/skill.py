@@ -25,7 +25,8 @@ MAX_TASK_TYPES = 1_000
 MAX_CHARACTERS = 4_194_304
 """Most different task types, and characters of text in all, of one library."""
 
-_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,63}", re.ASCII)
+MAX_NAME = 64
+_NAME = re.compile(rf"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{{0,{MAX_NAME - 1}}}", re.ASCII)
 _MAX_DESCRIPTION = 4_096
 _MAX_TASK_TYPE = 200
 _ESSENTIAL = "key step"

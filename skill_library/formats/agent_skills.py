@@ -49,6 +49,12 @@ def _content(skill: Skill, folder: str) -> bytes:
             f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
             f"wants 1 to {_LONGEST_DESCRIPTION:,}"
         )
+    texts = (skill.text, skill.description, *skill.task_types)
+    if not skill.text or any(text != text.strip() for text in texts):
+        raise SkillFileError(
+            f"{skill.name!r} has no text, or white space around its text, description or task types: it would not be "
+            "read back equal"
+        )
     metadata = {
         "library_name": "" if skill.name == folder else skill.name,
         "task_types": "" if skill.is_general else ", ".join(skill.task_types),

@@ -58,22 +58,29 @@ def unique(name: str, taken: Collection[str]) -> str:
     return found
 
 
-def assign_types(skills: Iterable[Skill], types: Mapping[str, Sequence[str]]) -> list[Skill]:
+def assign_types(
+    skills: Iterable[Skill],
+    types: Mapping[str, Sequence[str]],
+    by_skill: Mapping[str, Sequence[str]] | None = None,
+) -> list[Skill]:
     """Renames the task types of skills.
 
     Args:
         skills: Skills with the types as their source calls them.
-        types: By type or by skill, the environment's types; ``["*"]`` makes a skill general.
+        types: By type, the environment's types; ``["*"]`` makes a skill general.
+        by_skill: The same by a skill's name, whatever types it has; those of ``types`` by default.
 
     Raises:
         SkillFileError: A type is not mapped.
     """
-    return [replace(skill, task_types=_types(skill, types)) for skill in skills]
+    named = types if by_skill is None else by_skill
+    return [
+        replace(skill, task_types=tuple(named[skill.name]) if skill.name in named else _types(skill, types))
+        for skill in skills
+    ]
 
 
 def _types(skill: Skill, types: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    if skill.name in types:
-        return tuple(types[skill.name])
     if skill.is_general:
         return skill.task_types
     missing = [kind for kind in skill.task_types if kind not in types]

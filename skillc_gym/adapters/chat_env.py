@@ -76,6 +76,7 @@ def paired_requests(
     if isinstance(task_ids, str):
         raise ConfigError(f"task_ids is a list of task ids, got the text {task_ids!r}")
     require_whole("group_size", group_size, 1)
+    require_whole("seed", seed, 0)
     with_skill = group_size // 2 if n_plus is None else require_whole("n_plus", n_plus, 0, group_size)
     return [
         EpisodeRequest(task_id, _group_seed(seed, group), int(member < with_skill), group)
@@ -227,7 +228,8 @@ class ChatEnv:
         self._recorder.add(reply, outcome)
         _, reward, terminated, truncated, info = outcome
         self._done = bool(terminated or truncated)
-        return ChatStep(info["new_messages"], float(reward), bool(terminated), bool(truncated), info)
+        cut = bool(truncated and not terminated)
+        return ChatStep(info["new_messages"], float(reward), bool(terminated), cut, info)
 
     def cut(self) -> None:
         """Ends an episode that somebody else's limit has cut: it counts as truncated. After its end this is nothing."""

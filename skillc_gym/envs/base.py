@@ -166,7 +166,9 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         kind = None if named is None else self.task_type_of(named)
         super().reset(seed=seed)
         self._task_id = ""  # whatever raises from here on: the episode before is over
-        task_id = self._draw() if named is None else named
+        # Drawn in any case: what else is drawn follows from the seed, whether the task was named or not.
+        drawn = self._draw()
+        task_id = drawn if named is None else named
         self._task_type = self.task_type_of(task_id) if kind is None else kind
         self._observation = self._start(task_id)
         self._task_id, self._action, self._action_valid = task_id, None, True

@@ -139,7 +139,8 @@ class EpisodeRecorder:
             won=float(self._last.get("won", 0.0)) >= 1.0,
             task_score=float(self._last.get("task_score", 0.0)),
             terminated=self._ends[0],
-            truncated=self._ends[1],
+            # TimeLimit says both of an episode that ends in its last step; no limit ended that.
+            truncated=self._ends == (False, True),
             messages=[dict(message) for message in self._messages],
             final_observation=self._observation,
             cut="steps" if self._ends == (False, True) else "",

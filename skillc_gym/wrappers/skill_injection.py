@@ -167,6 +167,11 @@ def _require_no_prompt(env: gymnasium.Env[Any, Any]) -> None:
             "inside: ChatPrompt(ActionFormat(SkillInjection(env, where='info'))), or "
             "PairedVectorEnv(..., where='info', wrappers=(ActionFormat, ChatPrompt))"
         )
+    if any(hasattr(type(layer), "by_type") for layer in _wrappers(env)):
+        raise ConfigError(
+            f"SkillInjection stands around the TypeStatistics of {env}, which would count all episodes as skill-free; "
+            "put it inside, or give PairedVectorEnv(..., wrappers=(TypeStatistics,))"
+        )
 
 
 def _off(condition: int) -> dict[str, Any]:

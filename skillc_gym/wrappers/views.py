@@ -83,16 +83,16 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
 _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
 
 
-class WordPresence(gymnasium.ObservationWrapper[NDArray[np.float32], Any, str], RecordConstructorArgs):
+class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs):
     """Turns text into float32 of shape (n,): 1 where a word occurs, else 0. A name with its number is one word.
 
     Without ``words``, they are those of the numbered commands of a :class:`DiscreteCommands` further in.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
-        given = None if words is None else tuple(words)
+        given = None if words is None else tuple(word.lower() for word in words)
         RecordConstructorArgs.__init__(self, words=given)
-        gymnasium.ObservationWrapper.__init__(self, env)
+        gymnasium.Wrapper.__init__(self, env)
         if given is None and not env.has_wrapper_attr("commands"):
             raise ConfigError(f"{env} has no numbered commands to take words from: give WordPresence(env, words=[...])")
         self.words = words_of(env.get_wrapper_attr("commands")) if given is None else given
@@ -100,6 +100,16 @@ class WordPresence(gymnasium.ObservationWrapper[NDArray[np.float32], Any, str], 
             raise ConfigError("WordPresence needs at least one word")
         self._index = {word: index for index, word in enumerate(self.words)}
         self.observation_space = Box(0.0, 1.0, (len(self.words),), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; the text that the vector is of stays in ``info["observation"]``."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self.observation(observation), {"observation": observation, **info}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Acts; as :meth:`reset`."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self.observation(observation), reward, terminated, truncated, {"observation": observation, **info}
 
     def observation(self, observation: str) -> NDArray[np.float32]:
         """The vector of a text."""
@@ -141,7 +151,7 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         """Acts; the observation is the history and what is new."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         # A wrapper further in may number the commands; one of a user's may not say which was carried out.
-        shown = action if isinstance(action, str) else info.get("executed_action") or self._command(action)
+        shown = info.get("executed_action") or (action if isinstance(action, str) else self._command(action))
         shown = shown[: _ROOM_FOR_ACTION - 4]
         self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation

@@ -37,6 +37,7 @@ _NO_WEIGHTS = hashlib.sha256().hexdigest()
 """What evaluate writes where there is no file of weights."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
+_WRAPPED = re.compile(r"\benv[-_]wrappers\b")
 """What may stand in a table: nothing that Markdown or HTML would read."""
 
 
@@ -77,6 +78,7 @@ class BoardResult:
         engine = _engine(self.about["command"])
         found += ["chooses among commands"] if engine in CHOOSING else []
         found += [f"engine: {engine}"] if engine and engine not in ENGINES else []
+        found += ["environment wrappers"] if _WRAPPED.search(self.about["command"]) else []
         return tuple(found)
 
     def is_play_of(self, other: BoardResult) -> bool:

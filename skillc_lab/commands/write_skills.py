@@ -185,9 +185,9 @@ def _convert(options: ConvertSkillsOptions) -> int:
     if options.target.is_file():
         raise ConfigError(f"{options.target} exists, and nothing is overwritten; name another file or folder")
     skills = _read(options)
-    types = _types(options)
+    types, by_skill = _types(options)
     if types:
-        skills = assign_types(skills, types)
+        skills = assign_types(skills, types, by_skill)
     form = FORMATS.get(options.to)
     if form.folder:
         form.write(skills, options.target)
@@ -227,15 +227,17 @@ def _form_of(source: Path) -> SkillFormat:
     return claimed[0] if claimed else next(form for form in forms if "" in form.suffixes)
 
 
-def _types(options: ConvertSkillsOptions) -> dict[str, Sequence[str]]:
+def _types(options: ConvertSkillsOptions) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
+    """The environment's types by what they are called, and what was typed: a type's name may be a skill's, too."""
+    typed: dict[str, Sequence[str]] = {}
     known: Mapping[str, str] = described_env(options.env).task_types if options.env else {}
     types: dict[str, Sequence[str]] = {name: (kind,) for kind, short in known.items() for name in (kind, short)}
     for word in options.types:
         old, equals, new = word.partition("=")
         if not equals or not new or (known and new not in types and new != "*"):
             raise ConfigError(f"--types wants OLD=NEW with NEW one of {', '.join([*known, '*'])}; got {word!r}")
-        types[old] = types.get(new, (new,))
-    return types
+        types[old] = typed[old] = types.get(new, (new,))
+    return types, typed
 
 
 COMMANDS: dict[str, Command[Any]] = {

@@ -22,6 +22,7 @@ from trainers.tracking import RunFolder, make_folder, provenance, read_object, w
 from trainers.training import run, what_acted
 
 Memory = Literal["own", "library"]
+_CHANGED = {"library_sha256": "the skill library has changed", "start_sha256": "its starting point has changed"}
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -82,28 +83,32 @@ def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
 
 
 def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
-    """Writes a cell's result with the hashes of the protocol and of the skill library that it is of."""
-    of = {"protocol": plan.digest(cell), "library_sha256": plan.library_sha256(cell)}
-    write_json(cell_path(plan, cell), {**of, **result.to_json()})
+    """Writes a cell's result with the hashes of the protocol, the skill library and the start that it is of."""
+    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **_texts(plan, cell), **result.to_json()})
+
+
+def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
+    """Hashes of the files that a protocol only names."""
+    return {"library_sha256": plan.library_sha256(cell), "start_sha256": plan.starts_sha256[cell.start]}
 
 
 def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     """The result of a cell that is done; None if it is not.
 
     Raises:
-        CheckpointError: It was run under another protocol, or with other texts of the skill library.
+        CheckpointError: It was run under another protocol, with other texts of the library, or from another start.
     """
     path = cell_path(plan, cell)
     if not path.is_file():
         return None
     values = json.loads(path.read_text(encoding="utf-8"))
-    # Earlier versions kept no hash of the library.
-    skills = plan.library_sha256(cell)
-    same_skills = values.pop("library_sha256", skills) == skills
-    if values.pop("protocol", None) != plan.digest(cell) or not same_skills:
+    # Earlier versions kept no such hashes.
+    changed = [name for name, own in _texts(plan, cell).items() if values.pop(name, own) != own]
+    if values.pop("protocol", None) != plan.digest(cell) or changed:
+        others = [plan.folder / "runs" / cell.name, plan.folder / "begun" / f"{cell.name}.json"]
         raise CheckpointError(
-            f"{path} was run under another protocol{'' if same_skills else ' (the skill library has changed)'}; name "
-            f"another folder, or delete it and {plan.folder / 'runs' / cell.name} to run it again"
+            f"{path} was run under another protocol{''.join(f' ({_CHANGED[name]})' for name in changed)}; name another "
+            f"folder, or delete it, {others[0]} and {others[1]} to run it again"
         )
     return CellResult.from_json(values)
 
@@ -135,7 +140,9 @@ class Changed:
             load_library(self.library)
             config = config.with_(library=self.library)
         folder, title = self.place(trained.folder, trained.title)
-        return replace(trained, config=config, held_out=self.split or trained.held_out, folder=folder, title=title)
+        split = self.split or trained.held_out
+        # The run file declares what it says, not what its policies are made to play afterwards.
+        return replace(trained, config=config, held_out=split, folder=folder, title=title, preregistered=False)
 
 
 def replay_cell(trained: ComparisonPlan, plan: ComparisonPlan, cell: Cell) -> CellResult | None:

@@ -7,12 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
+from trainers.evaluation import weights_sha256
 from trainers.recipes import get_recipe, recipe_in, recipe_names
 from trainers.rollout import library_sha256
 
@@ -22,10 +24,10 @@ UNTRAINED = "untrained"
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
 _OF_CELLS = frozenset(
-    {"run", "resume", "seed", "budget_tokens", "panel_seed", "panel_per_type"}
+    {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
 )
-"""What the comparison sets for each cell itself, or all cells share: the budget, and the tasks."""
+"""What the comparison sets for each cell itself, or all cells share: the starting point, the budget, and the tasks."""
 
 
 def typed(text: str) -> Any:
@@ -116,6 +118,8 @@ class ComparisonPlan:
             raise ConfigError(f"A comparison needs methods, each once; got {', '.join(self.methods) or 'none'}")
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"A comparison needs seeds, each once; got {list(self.seeds)}")
+        if min(self.seeds) < 0:
+            raise ConfigError(f"Seeds are numbers from 0 up, such as --seeds 0 1 2; got {list(self.seeds)}")
         if self.config.budget_tokens is None:
             raise ConfigError("A comparison needs a budget of generated tokens per run, such as --budget-tokens 500000")
         self._check_held_out()
@@ -205,11 +209,26 @@ class ComparisonPlan:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
+        if played := self._played_otherwise(cell, settings):
+            protocol["evaluation"] = played
         return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
 
+    def _played_otherwise(self, cell: Cell, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings in which a cell's evaluation differs from its training, since they are overridden for that."""
+        apart = (*_PER_PLACE, "model", "preset", "preset_options", "split")
+        played = self.evaluation(cell, "").legacy_json().items()
+        return {name: value for name, value in played if name not in apart and settings.get(name) != value}
+
     def library_sha256(self, cell: Cell) -> str:
-        """Hash of the texts of the skill library that a cell is shown; empty without one."""
-        return library_sha256(self._played(cell))
+        """Hash of the texts of the skill library that a cell is shown, in training and at the end; empty without."""
+        shown = (library_sha256(each) for each in (self._played(cell), self.evaluation(cell, "")))
+        return "+".join(dict.fromkeys(shown))
+
+    @cached_property
+    def starts_sha256(self) -> Mapping[str, str]:
+        """Hashes of the starting points' weights, the same for all models that are no folder here."""
+        paths = {start: Path(self.config.with_(model=model).model_path) for start, model in self.models.items()}
+        return {start: weights_sha256(path) for start, path in paths.items()}
 
     def _played(self, cell: Cell) -> TrainConfig:
         return self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])

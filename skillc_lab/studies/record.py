@@ -64,6 +64,11 @@ class ComparisonRecord:
         """The method that the others are compared with."""
         return str(self.protocol["methods"][0])
 
+    @property
+    def budget(self) -> int:
+        """Generated tokens of every run."""
+        return int(self.protocol["settings"]["budget_tokens"])
+
     @cached_property
     def found(self) -> dict[tuple[str, str, int], CellResult]:
         """The cells by starting point, method and seed."""
@@ -73,7 +78,7 @@ class ComparisonRecord:
     def regimes(self) -> list[Regime]:
         """The starting points from which the baseline has cells, with all trained cells of the baseline's seeds."""
         settings, found = self.protocol["settings"], []
-        env, data, budget = str(settings["env"]), settings.get("data"), int(settings["budget_tokens"])
+        env, data, budget = str(settings["env"]), settings.get("data"), self.budget
         world = env if data in (None, "generated") else f"{env} (real tasks)"
         for start in self.protocol["starts"]:
             own = [cell for cell in self.results if cell.start == start]
@@ -156,8 +161,15 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
 def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:
     """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods.
 
-    A ConfigError where the other has none, or has played other tasks.
+    A ConfigError where the other has none, or has played other tasks, at another budget or from other starts.
     """
+    starts = record.protocol["starts"]
+    changed = [name for name, model in other.protocol["starts"].items() if starts.get(name, model) != model]
+    if changed or other.budget != record.budget:
+        raise ConfigError(
+            f"{other.title} ({other.budget:,} tokens) and {record.title} ({record.budget:,}) differ in budget or start "
+            f"({', '.join(changed) or 'the same'})"
+        )
     name = place or method
     taken = [replace(cell, method=name) for cell in other.results if cell.method == method]
     kept = [cell for cell in record.results if cell.method != name]

@@ -48,6 +48,8 @@ def cross(methods: Sequence[str], grid: Mapping[str, Sequence[Any]]) -> dict[str
             "A grid needs methods and values for each setting, such as grid.learning_rate=0.0003,0.001; "
             f"got {list(methods)} and {dict(grid)}"
         )
+    if taken := {"method", "preset"}.intersection(grid):
+        raise ConfigError(f"grid.{min(taken)} would take the place of --methods; name the methods there")
     found = {}
     for method in methods:
         options = method.rpartition(":")[2]

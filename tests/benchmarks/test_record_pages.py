@@ -233,6 +233,11 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     words = ("--beside", "grpo", "--baseline-from", tmp_path / "other.json", "hot")
     (found,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
     assert found["beside"]["grpo"]["end"]["mean"] == 0, "beside itself"
+    longer = {**other, "protocol": {**other["protocol"], "settings": {**other["protocol"]["settings"]}}}
+    longer["protocol"]["settings"]["budget_tokens"] *= 2
+    write(tmp_path / "longer.json", longer)
+    with pytest.raises(ConfigError, match="differ in budget"):
+        with_method(read_record(path), read_record(tmp_path / "longer.json"), "hot")
     regime = with_method(read_record(path), read_record(tmp_path / "other.json"), "hot", "grpo").regimes[0]
     assert regime.rows[0].method == "grpo", "the baseline stands first"
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict

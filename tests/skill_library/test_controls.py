@@ -43,6 +43,15 @@ def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
         assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
 
 
+@pytest.mark.parametrize("control", ["shuffled", "blank"])
+def test_a_control_is_as_long_as_the_skill_at_every_grade(control):
+    own, changed = ALFWORLD.graded("minimal"), control_library(ALFWORLD, control).graded("minimal")
+    for kind in ALFWORLD.task_types:
+        assert len(changed.for_task(kind).text.split()) == len(own.for_task(kind).text.split())
+    named = SkillLibrary("mine", (Skill("a" * 64, "", ("a",), "Search first."),))
+    assert len(control_library(named, control).skills[0].name) == 64
+
+
 def test_the_general_skill_can_stand_alone():
     general = control_library(ALFWORLD, "general")
     assert {general.for_task(kind) for kind in ALFWORLD.task_types} == {general.for_task("look_at_obj_in_light")}

@@ -159,6 +159,8 @@ class Scheme(Options):
     """Figures for losses that it gives beside the advantages."""
     whole_trajectories: ClassVar[bool] = False
     """Whether it reads ``batch.trajectories``; columns are enough for the others."""
+    judges_steps: ClassVar[bool] = False
+    """Whether steps are credited one by one, so that a group of equal returns may still teach."""
     needs_memory: ClassVar[str] = ""
     """The name of the one memory that it goes with, if any."""
     needs_allocation: ClassVar[str] = ""

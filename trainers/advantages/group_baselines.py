@@ -124,6 +124,8 @@ def raised_baseline(
     if not 0.0 <= rho <= 1.0 or not sigma_min > 0.0:
         raise ConfigError(f"rho lies in [0, 1] and sigma_min is positive, got rho={rho}, sigma_min={sigma_min}")
     values = finite_vector("returns", returns)
+    if values.size and not 0.0 <= values.min() <= values.max() <= 1.0:
+        raise ConfigError(f"a raised baseline needs returns in [0, 1], got {values.min():g} to {values.max():g}")
     with_skill = flag_vector("condition", condition, values.size)
     advantage = np.zeros_like(values)
     for rows in group_indices(group_keys(task, values.size)):

@@ -106,6 +106,7 @@ class Gigpo(Scheme):
 
     name: ClassVar[str] = "gigpo"
     whole_trajectories: ClassVar[bool] = True
+    judges_steps: ClassVar[bool] = True
     gamma: Fraction = 0.95
     """Discount of the return to go."""
     step_weight: NotNegative = 1.0

@@ -299,7 +299,7 @@ class ValidationSettings:
     """Validation."""
 
     validate_every: Count = 10
-    """Updates between validations; there is one before the first update too."""
+    """Updates between validations; there is one before the first update and one after the last too."""
     panel_per_type: Count = 24
     """Held-back tasks per type for the fixed validation panel; each is played with and without the skill."""
     panel_seed: Natural = 0

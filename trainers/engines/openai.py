@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import numpy as np
 
@@ -21,20 +22,19 @@ class RateLimiter:
 
     async def wait(self) -> None:
         """Returns when the next request may be sent."""
-        loop = asyncio.get_running_loop()
         # One waits for its time, the others for the lock: what is queued is held back by a later `hold` too.
         async with self._turn:
-            while (left := self._next - loop.time()) > 0:
+            while (left := self._next - time.monotonic()) > 0:
                 await asyncio.sleep(left)
-            self._next = loop.time() + self._interval
+            self._next = time.monotonic() + self._interval
 
     def hold(self, seconds: float) -> None:
         """Sends nothing for some seconds."""
-        self._next = max(self._next, asyncio.get_running_loop().time() + seconds)
+        self._next = max(self._next, time.monotonic() + seconds)
 
     def reset(self) -> None:
-        """Forgets: another event loop has another clock."""
-        self._next, self._turn = 0.0, asyncio.Lock()
+        """Makes ready for another event loop, to which a lock belongs; when the next one may be sent stays."""
+        self._turn = asyncio.Lock()
 
 
 class OpenAIEngine:

@@ -36,7 +36,7 @@ class ServerOptions:
     requests_per_minute: Positive | None = None
     """Most requests per minute; no limit if None."""
     token_budget: Count | None = None
-    """Tokens, read and written, after which the evaluation stops; what was played is kept. No limit if None."""
+    """Tokens, read and written since the command began, after which it stops; what was played is kept. None: none."""
     stream: bool = False
     """Ask for replies in pieces, so that ``timeout`` counts from piece to piece."""
     max_tokens_field: str = "max_tokens"

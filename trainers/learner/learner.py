@@ -70,7 +70,8 @@ class Learner:
     def draw(self, update: int) -> tuple[list[str], list[int]]:
         """The tasks of an update, and how many members of each one's group see the skill."""
         config, split = self.config, self.setup.split
-        self.method.advance(self.schedule_step)
+        # What is played ahead is drawn while the update before it is still being counted.
+        self.method.advance(max(self.schedule_step, update - 1))
         if self._under_way is not None and self._under_way.update == update:
             return list(self._under_way.tasks), list(self._under_way.n_plus)
         tasks = sample_tasks(split, config.tasks_per_step, config.task_sampling, seed=config.seed, step=update)

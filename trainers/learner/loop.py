@@ -39,7 +39,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
                 figures |= optimise(learner, step, update)
         stop = learner.agree_to_stop()
         learner.finish({**figures, **made, **seconds})
-        if update % config.validate_every == 0 or learner.over_budget:
+        if update % config.validate_every == 0 or learner.finished:
             learner.validate()
         if stop or learner.finished or update % config.save_every == 0:
             learner.save()

@@ -53,7 +53,8 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
             "redraw_groups leaves out groups whose rollouts are all alike, and with group_size=1 every one is; take a "
             "group_size of at least 2, or redraw_groups=0."
         )
-    learns = recipe.rows or recipe.curriculum.steers or recipe.allocation.name not in ("never", "always")
+    learns = recipe.rows or recipe.curriculum.steers or recipe.advantage.judges_steps
+    learns = learns or recipe.allocation.name not in ("never", "always")
     # Penalty and entropy bonus only regularise, so that they may miss some groups.
     learns = learns or not all(
         loss.needs_advantages or loss.reads_advantages or loss.regularises for loss in recipe.losses
@@ -61,5 +62,5 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
     if learns or not recipe.memory.is_fixed:
         raise ConfigError(
             f"redraw_groups leaves groups without differences out, and {recipe.name} learns from those too, by its "
-            "losses, rows, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
+            "losses, rows, advantages, curriculum, allocation or memory; take grpo or one like it, or redraw_groups=0."
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from skillc_gym.errors import ConfigError
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.base import Count, Fraction
+from trainers.base import Count, Fraction, NotNegative, Positive
 from trainers.losses.base import Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class SelfDistillation(Loss):
     name: ClassVar[str] = "distillation"
     taught_behind: ClassVar[View | None] = "with_skill"
     acts_on = "skill_free"
-    coefficient: float = 0.01
+    coefficient: NotNegative = 0.01
     teacher_weights: Weights = "policy"
     inputs = frozenset({"teacher_logprobs"})
 
@@ -78,7 +78,7 @@ def grpo_opsd(student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:
 class Sdar(SelfDistillation):
     """:func:`trainers.losses.sdar`."""
 
-    sharpness: float = 5.0
+    sharpness: NotNegative = 5.0
     """Of the gate (the paper's beta)."""
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
@@ -100,7 +100,7 @@ def sdar(student: torch.Tensor, teacher: torch.Tensor, beta: float = 5.0) -> tor
 class SkillSd(SelfDistillation):
     """:func:`trainers.losses.skill_sd`."""
 
-    coefficient: float = 0.001
+    coefficient: NotNegative = 0.001
     inputs = frozenset({"teacher_logprobs", "old_logprobs"})
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
@@ -130,10 +130,10 @@ class Relabelling(Loss):
 
     name: ClassVar[str] = "relabelling"
     acts_on = "rows"
-    coefficient: float = 1.0
-    alpha: float = 0.0
+    coefficient: NotNegative = 1.0
+    alpha: NotNegative = 0.0
     """Power of the truncated ratio; 0 imitates."""
-    cap: float = 1.0
+    cap: Positive = 1.0
     """Where the ratio is truncated."""
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
@@ -192,7 +192,7 @@ class DistributionDistillation(Loss):
     name: ClassVar[str] = "distillation"
     taught_behind: ClassVar[View | None] = "with_skill"
     acts_on = "skill_free"
-    coefficient: float = 0.01
+    coefficient: NotNegative = 0.01
     mixture: Fraction = 0.5
     """Weight of the teacher in the mixture (the formula's beta): 0 is the forward divergence, 1 the reverse."""
     top_k: Count | None = None
@@ -222,7 +222,7 @@ class ForwardDistillation(DistributionDistillation):
     """
 
     name: ClassVar[str] = "forward_distillation"
-    coefficient: float = 0.1
+    coefficient: NotNegative = 0.1
     mixture: Fraction = 0.0
 
     def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
@@ -240,7 +240,7 @@ class GuidedDistillation(DistributionDistillation):
 
     name: ClassVar[str] = "guided_distillation"
     acts_on = "rows"
-    coefficient: float = 1.0
+    coefficient: NotNegative = 1.0
     top_k: Count | None = 64
 
     def _formula(self, student: torch.Tensor, teacher: torch.Tensor) -> torch.Tensor:

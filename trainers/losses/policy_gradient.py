@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skillc_gym.errors import ConfigError
-from trainers.base import Count, Fraction, Positive, RatioLevel
+from trainers.base import Count, Fraction, NotNegative, Positive, RatioLevel
 from trainers.losses.base import Head, Loss, LossInputs, TokenLoss, View, Weights, require_equal_shapes
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ class ClippedPolicyGradient(Loss):
 
     name: ClassVar[str] = "policy"
     reads_advantages: ClassVar[bool] = True
-    coefficient: float = 1.0
-    clip: float | None = None
+    coefficient: NotNegative = 1.0
+    clip: NotNegative | None = None
     """Half width of the trust region; the run's (``clip=``) if None."""
-    kl_coef: float | None = None
+    kl_coef: NotNegative | None = None
     """Weight of the penalty; the run's (``kl_coef=``) if None."""
-    clip_high: float | None = None
+    clip_high: NotNegative | None = None
     """Width of the trust region above 1; the run's (``clip_high=``) if None, and if that is None too, clip."""
     ratio: RatioLevel | None = None
     """A probability ratio per token or per row; the run's (``ratio=``) if None."""
@@ -165,7 +165,7 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
 
     taught_behind: ClassVar[View | None] = "without_skill"
     acts_on = "rows"
-    teacher_weight: float = 0.001
+    teacher_weight: NotNegative = 0.001
     """w, the teacher's share in the advantage."""
     teacher_weights: Weights = "policy"
 
@@ -192,9 +192,9 @@ class PrivilegedTeacher(HindsightPolicyGradient):
     """
 
     acts_on = "all"
-    coefficient: float = 0.5
+    coefficient: NotNegative = 0.5
     """The formula's alpha."""
-    teacher_weight: float = 0.25
+    teacher_weight: NotNegative = 0.25
     """The formula's b, which ``divergence`` is in the student's part."""
 
 
@@ -207,9 +207,9 @@ class PrivilegedStudent(ClippedPolicyGradient):
 
     name: ClassVar[str] = "student"
     acts_on = "rows"
-    coefficient: float = 0.5
+    coefficient: NotNegative = 0.5
     """The formula's 1 - alpha."""
-    divergence: float = 0.25
+    divergence: NotNegative = 0.25
     """The formula's b, which ``teacher_weight`` is in the teacher's part."""
     cap: Positive = 10.0
     """Where the ratio is truncated. It does not begin at 1 as GRPO's does, and clipping leaves it open above where the
@@ -242,8 +242,8 @@ class Value(Loss):
 
     name: ClassVar[str] = "value"
     targets: ClassVar[frozenset[str]] = frozenset({"value_targets", "old_values"})
-    coefficient: float = 0.5
-    value_clip: float = 0.5
+    coefficient: NotNegative = 0.5
+    value_clip: NotNegative = 0.5
     """How far an update may move a value."""
     inputs = frozenset({"values"})
 
@@ -291,7 +291,7 @@ class EntropyBonus(Loss):
 
     name: ClassVar[str] = "entropy_bonus"
     regularises: ClassVar[bool] = True
-    coefficient: float = 0.01
+    coefficient: NotNegative = 0.01
     inputs = frozenset({"logits"})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:

@@ -14,7 +14,7 @@ from skillc_gym.chat import Message
 from trainers.advantages import FloatArray, RolloutBatch
 from trainers.advantages.group_baselines import usual_success
 from trainers.allocation import DifficultyRouter
-from trainers.base import Fraction, Options, Share
+from trainers.base import Options, Share
 
 SkillSelector = Callable[[Mapping[str, Any]], SkillText | None]
 """From an episode's first info to what it sees; None for the library's text."""
@@ -156,8 +156,8 @@ class GuidedLibrary(Memory):
     """The environment's library, its general skills held back for guidance."""
 
     name: ClassVar[str] = "guided_library"
-    guided_share: Fraction = 0.5
-    """Share of a hard type's groups that is guided, rounded down."""
+    guided_share: Share = 0.5
+    """Share of a hard type's groups that is guided, rounded down; below 1, since the others say when it is no more."""
 
     def start(self, tools: MemoryTools) -> SkillMemory:
         """With no type known to be hard."""

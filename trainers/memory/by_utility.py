@@ -44,7 +44,7 @@ class _D2Skill(BankMemory):
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
         """Reflects on what failed with the skill in groups that mostly failed, beside siblings that succeeded."""
-        poor = [own for own in _groups(batch) if fmean(e.won for e in own) <= self.options.written_below]
+        poor = [own for own in _groups(batch) if fmean(e.won for e in own) < self.options.written_below]
         failed = [(own, lost) for own in poor if (lost := [e for e in own if e.condition and not e.won])]
         drafts = []
         for own, lost in failed[: self.options.most_written]:

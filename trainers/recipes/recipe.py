@@ -80,7 +80,7 @@ class Recipe:
         names = [loss.name for loss in self.losses] + [maker.name for maker in self.rows]
         if not self.losses or len(set(names)) < len(names):
             return f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
-        if self.allocation.follows_curriculum and not self.curriculum.steers:
+        if (self.allocation.follows_curriculum or self.allocation.needs_curriculum) and not self.curriculum.steers:
             return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
         if self.curriculum.steers and not (self.allocation.uses_skills and self.allocation.plays_skill_free):
             return f"{allocation} asks no curriculum, and this one's schedule would move nothing; take another method"

@@ -80,7 +80,7 @@ class _Envs(ABC):
         tasks = self._tasks()
         env: Any = self.groups.envs[0].unwrapped
         n_plus = self.n_plus
-        shown = [n_plus if isinstance(n_plus, int) else n_plus(env.task_type_of(task), self.group_n) for task in tasks]
+        shown = [n_plus(env.task_type_of(task), self.group_n) if callable(n_plus) else n_plus for task in tasks]
         self.groups.reset(seed=self._seeds(), options={"task_ids": tasks, "n_plus": shown})
         self._answers = [self._told(member, done=False) for member in range(self.num_processes)]
         return self._answers

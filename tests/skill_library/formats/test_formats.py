@@ -96,6 +96,10 @@ def test_types_are_renamed():
     renamed = [skill.task_types for skill in assign_types(skills, types)]
     assert renamed == [("*",), ("pick_heat", "pick_cool"), ("pick_heat",), ("*",)]
     assert assign_types(skills, {"heat": ("*",)})[2].is_general
+    alike = [Skill("heat", "d", ("heat", "cool"), "x"), Skill("cool", "d", ("*",), "y")]
+    kinds = {"heat": ("pick_heat",), "cool": ("pick_cool",)}
+    found = [skill.task_types for skill in assign_types(alike, kinds, {})]
+    assert found == [("pick_heat", "pick_cool"), ("*",)], "a skill that is called as a type keeps its own"
     with pytest.raises(SkillFileError, match=r"heat=TYPE"):
         assign_types(skills, {"cool": ("x",)})
 
@@ -219,9 +223,19 @@ def test_nothing_is_overwritten(tmp_path):
         ([Skill("a", "d", ("*",), "x" * 262_144)], "could not be read back"),
         ([Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)], "could not be read back"),
         ([Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)], "at most 1,000"),
+        *(([Skill("a", "d", ("*",), text)], "read back equal") for text in ("", " x ")),
         *(([Skill("a", said, ("*",), "Do it.")], "wants 1 to 1,024") for said in ("", " ", "d" * 1025)),
     ],
-    ids=["text", "front matter", "number", "no description", "blank description", "long description"],
+    ids=[
+        "text",
+        "front matter",
+        "number",
+        "empty",
+        "blanks",
+        "no description",
+        "blank description",
+        "long description",
+    ],
 )
 def test_what_would_be_refused_when_it_is_read_is_not_written(skills, fault, tmp_path):
     with pytest.raises(SkillFileError, match=fault):

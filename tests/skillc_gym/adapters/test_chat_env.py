@@ -156,6 +156,11 @@ def test_groups_share_task_and_seed(group_size, data, seed):
 
 
 def test_requests_are_of_whole_numbers_and_lists():
-    for wrong in ({"task_ids": "abc"}, {"task_ids": ["a"], "n_plus": 1.5}, {"task_ids": ["a"], "group_size": 0}):
+    for wrong in (
+        {"task_ids": ["a"], "seed": -1},
+        {"task_ids": "abc"},
+        {"task_ids": ["a"], "n_plus": 1.5},
+        {"task_ids": ["a"], "group_size": 0},
+    ):
         with pytest.raises(ConfigError):
             paired_requests(**wrong)

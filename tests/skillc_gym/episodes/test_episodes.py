@@ -62,6 +62,8 @@ def test_a_step_limit_is_told_from_other_ends(toy_library):
     assert record(env, ["wait"]).cut == ""
     cut = record(env, ["wait", "wait"])
     assert (cut.truncated, cut.cut) == (True, "steps")
+    won = record(env, ["take key", "open it"], options={"task_id": "toy/open/2"})
+    assert (won.won, won.terminated, won.truncated, won.cut) == (True, True, False, "")
 
 
 def test_episodes_of_older_versions_are_read(played):

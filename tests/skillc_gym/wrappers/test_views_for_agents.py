@@ -11,6 +11,7 @@ from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
 from skillc_gym.errors import ConfigError
 from skillc_gym.wrappers import (
+    ActionFormat,
     ChatPrompt,
     DiscreteCommands,
     PlanShaping,
@@ -18,7 +19,9 @@ from skillc_gym.wrappers import (
     TextHistory,
     TypeStatistics,
     WordPresence,
+    format_reply,
 )
+from skillc_gym.wrappers.views import words_of
 
 PICK = {"data": "generated", "task_types": "pick", "generator": {"seed": 1, "games_per_type": 3, "size": "small"}}
 
@@ -96,6 +99,9 @@ def test_a_history_names_numbered_commands(numbered):
     env = TextHistory(numbered)
     env.reset(seed=0)
     assert "> look\n" in env.step(numbered.commands.index("look"))[0]
+    spoken = TextHistory(ActionFormat(pick_env()))
+    spoken.reset(seed=0)
+    assert "\n> look\n" in spoken.step(format_reply("look", "I think"))[0]
 
 
 def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
@@ -122,6 +128,7 @@ def test_a_chat_takes_numbered_commands(numbered):
     [
         (lambda: DiscreteCommands(ToyEnv()), r"commands=\["),
         (lambda: TextHistory(pick_env(), length=0), "length is a whole number from 1 up"),
+        (lambda: SkillInjection(TypeStatistics(pick_env())), "count all episodes as skill-free"),
         (lambda: PlanShaping(pick_env(), gamma=1.5), "gamma"),
         (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
@@ -171,6 +178,15 @@ def test_a_stack_can_be_made_again_from_its_spec(wrap):
     env = wrap(pick_env())
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
     assert env.reset(seed=0)[0] == again.reset(seed=0)[0]
+
+
+def test_words_are_found_in_either_case_and_their_text_stays():
+    plain = pick_env()
+    text, _ = plain.reset(seed=0)
+    env = WordPresence(pick_env(), words=[words_of([text])[0].capitalize(), "nowhere"])
+    vector, info = env.reset(seed=0)
+    assert (vector.tolist(), info["observation"]) == ([1.0, 0.0], text)
+    assert env.step("look")[-1]["observation"] == plain.step("look")[0]
 
 
 def test_words_that_nobody_lists_are_asked_for():

@@ -18,7 +18,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, Un
 from skillc_lab import studies
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
-from skillc_lab.studies.cells import write_cell
+from skillc_lab.studies.cells import read_cell, write_cell
 from skillc_lab.studies.run_file import RunFile
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.skillc_lab.studies_of import cell_of, write_run_file
@@ -156,6 +156,22 @@ def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
     changed = plan_of(toy_folder, tmp_path, starts=starts)
     assert changed.digest(own) != plan.digest(own)
     assert changed.digest(other) == plan.digest(other)
+    # What is overridden for training alone still counts where the shared setting is what the end is played with.
+    shown = plan_of(toy_folder, tmp_path, starts=starts, overrides={"grpo": {"eval_greedy": True}})
+    greedy = replace(shown, config=shown.config.with_(eval_greedy=True))
+    assert shown.digest(own) != greedy.digest(own)
+    for wrong in ({"overrides": {"grpo": {"model": "c"}}}, {"seeds": (-3,)}):
+        with pytest.raises(ConfigError):
+            plan_of(toy_folder, tmp_path, **wrong)
+
+
+def test_a_cell_of_another_starting_point_under_the_same_name_is_refused(toy_folder, tmp_path):
+    start = shutil.copytree(toy_folder, tmp_path / "start")
+    plan = plan_of(start, tmp_path / "out")
+    write_cell(plan, plan.jobs[0], cell_of(plan.jobs[0].place, [True]))
+    (start / "model" / "model.safetensors").write_bytes(b"others")
+    with pytest.raises(CheckpointError, match="starting point has changed"):
+        read_cell(replace(plan), plan.jobs[0])
 
 
 def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
@@ -279,6 +295,7 @@ def test_a_changed_library_is_shown_to_the_policies_alone(own, tmp_path):
     cell = own.cells[0]
     assert (played.evaluation(cell, "p").library, own.evaluation(cell, "p").library) == ("alfworld:wrong", None)
     assert (played.held_out, played.folder) == (own.held_out, tmp_path / "alfworld.wrong")
+    assert not Changed("train").plan(replace(own, preregistered=True)).preregistered
     assert played.title == "own_alfworld.wrong"
     assert Changed("valid_seen", "alfworld:wrong").name == "valid_seen-alfworld.wrong"
     assert not Changed()
@@ -316,6 +333,8 @@ def test_a_grid_is_read_from_options():
     assert found == {"temperature": [1, 1.5], "task_sampling": ["types"], "steps": [4], "seed": [1, 2]}
     with pytest.raises(ConfigError, match=r"methods without options.*grid\.method\.clip=0\.1"):
         cross(["grpo:clip=0.1"], found)
+    with pytest.raises(ConfigError, match="--methods"):
+        cross(["grpo"], {"method": ["skillc"]})
     with pytest.raises(ConfigError, match=r"grid\.temperature"):
         studies.read_grid({"temperature": ","})
 

@@ -164,6 +164,7 @@ def test_whitening_is_over_all_tokens_together():
         (lambda: rloo([1.0, 0.0], None), "task must be a sequence of keys"),
         (lambda: gae([1.0], [0.0], lam=-1), "lam lies in"),
         (lambda: raised_baseline([1.0], ["x"], [1], rho=2.0), "rho lies in"),
+        (lambda: raised_baseline([-1.0, 0.0], ["x", "x"], [1, 0]), "returns in"),
         (lambda: relabelling_weights([1.0], ["x", "y"], [1], [0.5]), "1 tasks"),
     ],
 )

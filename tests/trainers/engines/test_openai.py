@@ -205,10 +205,13 @@ def test_requests_are_spaced_and_held_back(monkeypatch: pytest.MonkeyPatch) -> N
     async def at_once() -> None:
         await asyncio.gather(*(send() for _ in range(4)))
 
-    loop = SimpleNamespace(time=lambda: now[0])
-    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(get_running_loop=lambda: loop, sleep=sleep))
+    monkeypatch.setattr(openai, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=sleep))
     asyncio.run(at_once())
     assert sent == [100.0, 100.5, 110.5, 111.0], "those that are queued already wait too"
+    limiter.reset()
+    asyncio.run(at_once())
+    assert sent[4:] == [111.5, 112.0, 112.5, 113.0], "what is asked next keeps the limit too"
 
 
 END = {"choices": [{"delta": {}, "finish_reason": "length"}]}

@@ -322,7 +322,9 @@ def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(wi
     assert trained[-1]["tokens_total"] == sum(record["tokens_generated"] for record in trained)
 
 
-@pytest.mark.parametrize("method", ["contrastive_relabelling", "skillc", "raft", "evolver", "ppo", "sdar", "opsd"])
+@pytest.mark.parametrize(
+    "method", ["contrastive_relabelling", "skillc", "raft", "evolver", "ppo", "gigpo", "sdar", "opsd"]
+)
 def test_methods_that_learn_from_all_groups_refuse_it(method: str) -> None:
     with pytest.raises(ConfigError, match="learns from those too"):
         check_redrawing(TrainConfig(model="m", redraw_groups=1), get_recipe(method))
@@ -331,7 +333,7 @@ def test_methods_that_learn_from_all_groups_refuse_it(method: str) -> None:
 def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(winning: Make) -> None:
     with pytest.raises(ConfigError, match="at least 2"):
         start_learner(winning(redraw_groups=1, group_size=1))
-    for method in ("gigpo", "grpo+entropy", "rlsd"):
+    for method in ("grpo", "grpo+entropy", "rlsd"):
         check_redrawing(TrainConfig(model="m", redraw_groups=1, kl_coef=0.1), get_recipe(method))
 
 
@@ -376,7 +378,7 @@ def test_a_question_that_leaves_no_room_is_a_bad_reply(max_context, asked, tmp_p
     engine = MagicMock()
     engine.generate.side_effect = lambda requests, sampling: [SimpleNamespace(token_ids=[1]) for _ in requests]
     memory = writing(engine, chat, tmp_path, max_context)
-    poor = batch_of([episode(won=False, condition=1), episode(won=True)])
+    poor = batch_of([*[episode(won=False, condition=1)] * 2, episode(won=True)])
     record = memory.observe(SimpleNamespace(num_processes=1), poor)
     calls, log = [call.args for call in engine.generate.call_args_list], record["memory"]
     assert all(sampling.greedy for _, sampling in calls)
@@ -409,8 +411,10 @@ def replies(found: TrainConfig, update: int) -> list[Any]:
     return [json.loads(line)["turns"] for line in lines]
 
 
-def test_without_a_learning_rate_it_is_what_it_is_without_it(named: Make) -> None:
-    still, ahead = (run(named(learning_rate=0.0, rollouts_ahead=flag)).metrics for flag in (False, True))
+@pytest.mark.parametrize("method", ["grpo", "static_withdrawal"])
+def test_without_a_learning_rate_it_is_what_it_is_without_it(named: Make, method: str) -> None:
+    asked = {"method": method, "learning_rate": 0.0}
+    still, ahead = (run(named(**asked, rollouts_ahead=flag)).metrics for flag in (False, True))
     for one, other in zip(timeless(still), timeless(ahead), strict=True):
         assert other.pop("engine_kl", 0.0) == pytest.approx(0.0, abs=1e-5)
         other.pop("engine_capped", None)

@@ -322,7 +322,10 @@ def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path
     """Words of two goals are seldom as alike as their embeddings: with BM25 nothing would ever be shown in the shop."""
     memory = options().start(tools(tmp_path))
     for _ in range(3):
-        update(memory, *(replace(each, goal="a red mug, price lower than 20 dollars") for each in (WON, SHOWN_LOST)))
+        update(
+            memory,
+            *(replace(each, goal="a red mug, price lower than 20 dollars") for each in (WON, SHOWN_LOST, SHOWN_LOST)),
+        )
     assert ask(memory, goal="a blue and soft sofa, price lower than 90 dollars").text
     assert options(embeddings="encoder").threshold == published
     assert options(least_likeness=0.2).threshold == options(embeddings="encoder", least_likeness=0.2).threshold == 0.2
@@ -351,7 +354,7 @@ def test_a_share_of_the_members_is_shown_another_types_skill_in_training(tmp_pat
     assert [ask(memory, kind=HEAT, member=member, training=False) for member in range(8)] == [None] * 8
 
 
-@pytest.mark.parametrize(("share", "guided"), [*SHARES, (1.0, set(range(8)))])
+@pytest.mark.parametrize(("share", "guided"), SHARES)
 def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(tmp_path, share, guided):
     memory = GuidedLibrary(guided_share=share).start(tools(tmp_path, "alfworld"))
 

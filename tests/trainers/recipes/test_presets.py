@@ -153,6 +153,7 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
         ),
         ("ppo", {"advantage": "grpo"}, "does not give"),
         ("grpo", {"allocation": "paired"}, "asks a curriculum"),
+        ("opsd", {"allocation": "whole"}, "asks a curriculum"),
         ("grpo", {"advantage": "ppo"}, "reads values, for which no loss has a head"),
         ("skill_grpo+forward_distillation", {}, "would never act"),
         ("opsd", {"allocation": "always"}, "would never act"),
@@ -204,8 +205,8 @@ def test_a_part_that_does_not_fit_or_an_option_out_of_its_range_is_refused(
 OUT_OF_RANGE = (
     *("grpo eps=-1.0", "skillrl show=-1", "skillrl bank_capacity=-1", "skillrl review_every=0", "grpo+need memory=1.0"),
     *("skill_grpo+value prior=0.0", "contrastive_relabelling most=1.5", "grpo+baseline raise_by=2.0"),
-    *("skill05 guided_share=1.5", "opsd_jsd mixture=2", "opsd_jsd mixture=-0.1", "opsd_jsd top_k=0"),
-    *("rlsd mixing_steps=0", "rlsd start=1.5", "rlsd width=-0.1"),
+    *("skill05 guided_share=1.0", "opsd_jsd mixture=2", "opsd_jsd mixture=-0.1", "opsd_jsd top_k=0"),
+    *("rlsd mixing_steps=0", "rlsd start=1.5", "rlsd width=-0.1", "grpo clip=-0.5", "guarded_imitation alpha=-1.0"),
 )
 
 

@@ -39,6 +39,8 @@ class Allocation(Options):
     """Whether a task or a type is played in both conditions, so that an update shows what its skill is worth."""
     follows_curriculum: ClassVar[bool] = False
     """Whether it asks a curriculum how many see the skill."""
+    needs_curriculum: ClassVar[bool] = False
+    """Whether it asks the curriculum something else, such as which types still have their skill."""
     replaceable: ClassVar[bool] = False
     """Whether an addition may take its place, as that of a plain rule that makes no method."""
     needs_memory: ClassVar[str] = ""
@@ -108,6 +110,7 @@ class Whole(Allocation):
 
     name: ClassVar[str] = "whole"
     compares: ClassVar[bool] = False
+    needs_curriculum: ClassVar[bool] = True
 
     def n_plus(self, curriculum: InternalizationCurriculum, task_type: str, group_size: int) -> int:
         """All or none."""

@@ -56,6 +56,12 @@ def test_renaming_takes_linear_time():
         assert renamed(text, {}) == text
 
 
+def test_seed_and_task_make_an_episode_again_whether_the_task_was_drawn_or_named(env):
+    for seed in range(3):
+        drawn, info = env.reset(seed=seed)
+        assert env.reset(seed=seed, options={"task_id": info["task_id"]})[0] == drawn
+
+
 def test_a_renamed_game_is_the_same_game(env):
     game = env.games.load(env.task_ids[0])
     other = env.games.load(env.task_ids[0], 5)
