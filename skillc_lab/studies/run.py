@@ -26,7 +26,7 @@ from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord, read_record, record_path, write_comparison
 from skillc_lab.studies.result import CellResult
 from trainers.models import check_model
-from trainers.tracking import RunFolder, make_folder, one_revision, provenance, read_object
+from trainers.tracking import RunFolder, make_folder, one_revision, provenance, read_object, require_own_folder
 
 Note = Callable[[str], object]
 Work = Callable[[ComparisonPlan, Cell], object]
@@ -67,6 +67,7 @@ def compare(
     if plan.preregistered:
         require_preregistered(plan.declared, begun_cells(plan))
     meant = plan.with_starts(plan.cells if cells is None else cells)
+    require_own_folder(plan.folder, ("cells", record_path(plan).name), ("table.md", "*.png"), "--out")
     make_folder(plan.folder / "cells")
     done = _done(plan)
     _require_cells(plan)

@@ -10,11 +10,18 @@ if TYPE_CHECKING:
     from trainers.tracking.files import iter_records, json_line, parse_object, read_object, sha256_of_file, write_json
     from trainers.tracking.policy_settings import complete_settings, playing_settings
     from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
-    from trainers.tracking.run_folder import RunFolder, make_folder, one_revision, provenance, require_clean
+    from trainers.tracking.run_folder import (
+        RunFolder,
+        make_folder,
+        one_revision,
+        provenance,
+        require_clean,
+        require_own_folder,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
-__all__ += ["RunFolder", "make_folder", "one_revision", "provenance", "require_clean"]
+__all__ += ["RunFolder", "make_folder", "one_revision", "provenance", "require_clean", "require_own_folder"]
 __all__ += ["complete_settings", "playing_settings"]
 __all__ += ["iter_records", "json_line", "parse_object", "read_object", "sha256_of_file", "write_json"]
