@@ -120,7 +120,9 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     # One process speaks for all.
     progress = progress if progress is not None and _is_first_process() else SilentProgress()
     try:
-        with without_bars(), hub_access(config.model_path, config.reference_path), ExitStack() as stack:
+        encoder = getattr(recipe_in(config.env, config.method, config.method_options).memory, "embeddings", None)
+        asked = filter(None, (config.model_path, config.reference_path, encoder))
+        with without_bars(), hub_access(*asked), ExitStack() as stack:
             learner, checkpoint = prepare(config, progress, stack)
 
             def ask_to_stop() -> None:

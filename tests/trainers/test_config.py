@@ -31,6 +31,8 @@ TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12
         ({"temperature": 0}, "temperature must be positive"),
         ({"learning_rate": float("nan")}, "learning_rate must be finite"),
         ({"max_grad_norm": float("inf")}, "max_grad_norm must be finite"),
+        ({"lora_alpha": float("inf")}, "lora_alpha must be finite"),
+        ({"env_options": {"split": "train"}}, r"env\.split is a setting of its own: give split=train"),
         ({"num_minibatches": 100}, "fewer rollouts than minibatches"),
         ({"schedule": "nope"}, "constant, linear, cosine"),
         ({"loss_type": "dapo", "loss_aggregation": "constant"}, "loss_type=dapo means loss_aggregation=token"),
@@ -100,6 +102,10 @@ def test_differences_leave_out_what_moves_no_number_and_what_an_older_run_did_no
     other = config.with_(data="elsewhere", run="r", save_every=3)
     assert config.differences(other.to_json()) == {}
     assert config.differences(config.with_(kl_coef=0.5).to_json()) == {"kl_coef": (0.5, 0.01)}
+    wrapped, other_way = (
+        config.with_(env_wrappers={name: {} for name in order}) for order in (("a:A", "b:B"), ("b:B", "a:A"))
+    )
+    assert list(wrapped.differences(other_way.to_json())) == ["env_wrappers"]
     older = {name: value for name, value in config.to_json().items() if name != "engine_options"}
     assert config.differences(older) == {}
     assert config.with_(engine_options={"x": 1}).differences(older) == {"engine_options": ({}, {"x": 1})}

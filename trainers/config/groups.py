@@ -255,7 +255,7 @@ class AdapterSettings:
 
     lora_rank: Natural = 0
     """Rank of LoRA adapters, which the trained policy has merged into its weights; 0 trains all weights."""
-    lora_alpha: float = 16.0
+    lora_alpha: Positive = 16.0
     """Scale of the LoRA adapters."""
     lora_targets: tuple[str, ...] = ("all-linear",)
     """Layers that get one: all-linear, or ends of module names such as q_proj v_proj."""

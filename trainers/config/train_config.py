@@ -64,6 +64,8 @@ class TrainConfig(
         check_values(self)
         for name, value in g.settings_of(self.loss_type, vars(self)).items():
             object.__setattr__(self, name, value)
+        if taken := sorted(self._named_kwargs.keys() & self.env_options.keys()):
+            raise ConfigError(f"env.{taken[0]} is a setting of its own: give {taken[0]}={self.env_options[taken[0]]}.")
         for name in ("reference_sync_every", "reference_model"):
             if getattr(self, name) and self.lora_rank:
                 raise ConfigError(
@@ -146,13 +148,16 @@ class TrainConfig(
     @property
     def env_kwargs(self) -> dict[str, Any]:
         """The arguments of the environment."""
-        named = {
+        return {key: value for key, value in self._named_kwargs.items() if value is not None} | dict(self.env_options)
+
+    @property
+    def _named_kwargs(self) -> dict[str, Any]:
+        return {
             "data": self.data,
             "split": self.split,
             "task_types": list(self.task_types) if self.task_types else None,
             "max_episode_steps": self.max_episode_steps,
         }
-        return {key: value for key, value in named.items() if value is not None} | dict(self.env_options)
 
     def to_json(self) -> dict[str, Any]:
         """All fields as JSON-able values."""
@@ -176,7 +181,10 @@ class TrainConfig(
         # Settings that an older version did not know were at their defaults.
         theirs = {**TrainConfig(model=self.model).to_json(), **current_settings(other)}
         names = [name for name in mine if name not in MAY_DIFFER]
-        return {name: (theirs[name], mine[name]) for name in names if theirs[name] != mine[name]}
+        found = {name: (theirs[name], mine[name]) for name in names if theirs[name] != mine[name]}
+        if list(theirs["env_wrappers"]) != list(mine["env_wrappers"]):  # their order counts, too
+            found["env_wrappers"] = (theirs["env_wrappers"], mine["env_wrappers"])
+        return found
 
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed."""

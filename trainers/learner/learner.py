@@ -28,7 +28,7 @@ from trainers.recipes.parts.rows import UpdateView
 from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.opening import sample_tasks
-from trainers.tracking.files import storing_weights
+from trainers.tracking.files import json_line, parse_object, storing_weights
 from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
 
@@ -306,6 +306,7 @@ class Learner:
     def _write(self, record: Record) -> None:
         if self.is_main:
             self.setup.folder.append(record)
+            record = parse_object(json_line(record))  # as it is written: metrics of one's own may be of NumPy or torch
             self.setup.progress.record(record)
             for logger in self.setup.loggers:
                 logger.log(record)

@@ -153,6 +153,11 @@ class SkillBank:
         self._entries, self._added = named, added
         self.total_uses = sum(entry.uses for entry in entries)
 
+    def from_before(self) -> SkillBank:
+        """Itself, its entries as those of a run that begins: their updates were counted by the run that wrote them."""
+        self._entries = {name: replace(entry, created=0, last_used=0) for name, entry in self._entries.items()}
+        return self
+
     def save(self, path: Path) -> None:
         """Writes a header line and one line per entry."""
         state = self.state_dict()

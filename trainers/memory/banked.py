@@ -52,7 +52,7 @@ class BankOptions(Memory):
     @property
     def threshold(self) -> float:
         """How like the task an entry must be."""
-        published = 0.0 if self.embeddings is None else self.published_likeness
+        published = 0.0 if self.embeddings is None or self.retrieval == "bm25" else self.published_likeness
         return published if self.least_likeness is None else self.least_likeness
 
     def start(self, tools: MemoryTools) -> BankMemory:
@@ -68,7 +68,7 @@ class BankOptions(Memory):
     def new_bank(self, tools: MemoryTools) -> SkillBank:
         """The bank that a run starts with."""
         if self.bank is not None:
-            return SkillBank.load(Path(self.bank))
+            return SkillBank.load(Path(self.bank)).from_before()
         bank = SkillBank()
         if self.start_with == "library" and tools.library is not None:
             for skill in filter(lambda skill: skill.text, tools.library.skills):

@@ -89,6 +89,7 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     # An environment or data of another kind have their own.
     dropped = [*(_WORLD if "env" in differing else _TASKS if "data" in differing else ())]
     dropped += _ENGINE if "engine" in differing else ()
+    dropped += ("chat_options",) if "chat" in differing else ()  # which changed the wording that it was made with
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
     if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
@@ -99,7 +100,10 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     if taken:
         said.append(f"{model} was made with {_written(taken)}: taken as nothing else is given.")
     grouped = [
-        name for name, value in given.items() if isinstance(value, Mapping) and isinstance(kept.get(name), Mapping)
+        name
+        for name, value in given.items()
+        # Wrappers stand in an order of their own.
+        if name != "env_wrappers" and isinstance(value, Mapping) and isinstance(kept.get(name), Mapping)
     ]
     mixed = {name: {**kept[name], **given[name]} for name in grouped}
     return {**kept, **given, **mixed}, said

@@ -157,10 +157,12 @@ class RunFolder:
             raise CheckpointError(f"resume={config.resume!r} is no complete checkpoint: it has no {META}.")
         if fault := fault_of(path):
             raise CheckpointError(f"resume={config.resume!r} is damaged: {fault}.")
+        if path.resolve().parent != self.checkpoints_path.resolve():
+            self._require_same(config)
         return path
 
     def _require_same(self, config: TrainConfig) -> None:
-        """Refuses to start anew over what another configuration has trained and left no checkpoint of."""
+        """Refuses to write over what another configuration has trained, and whose checkpoint is not gone on from."""
         if not self.policy_path.exists() and not any(record.get("event") == "train" for record in self.metrics()):
             return
         try:
@@ -169,8 +171,8 @@ class RunFolder:
             differing = {"config.json": ("there", None)}
         if differing:
             raise ConfigError(
-                f"{self.path} holds another run ({', '.join(differing)}) and no checkpoint of it; name another folder "
-                "with run=, or delete it."
+                f"{self.path} holds another run ({', '.join(differing)}) and goes on from no checkpoint of it; name "
+                "another folder with run=, or delete it."
             )
 
 
@@ -185,7 +187,7 @@ def provenance() -> dict[str, Any]:
         "packages": versions,
         "python": platform.python_version(),
         "machine": _machine(),
-        "git": {"revision": revision, "changed": bool(_git("status", "--porcelain", "-uno"))} if revision else None,
+        "git": {"revision": revision, "changed": _git("status", "--porcelain", "-uno") != ""} if revision else None,
     }
 
 

@@ -117,10 +117,15 @@ def _batch_loss(
     wanted = reply | (context_weight > 0) & context[:, 1:]
     logits = model.get_output_embeddings()(hidden[wanted])
     losses = functional.cross_entropy(logits.float(), ids[:, 1:][wanted], reduction="none")
-    replies = losses[reply[wanted]].mean()
+    replies = _mean(losses[reply[wanted]])
     if not context_weight:
         return replies, replies
-    return replies + context_weight * losses[~reply[wanted]].mean(), replies
+    return replies + context_weight * _mean(losses[~reply[wanted]]), replies
+
+
+def _mean(values: torch.Tensor) -> torch.Tensor:
+    """0 of none: a batch may hold slips alone."""
+    return values.mean() if values.numel() else values.sum()
 
 
 def reply_loss(

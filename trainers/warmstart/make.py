@@ -30,6 +30,7 @@ from trainers.warmstart.policy import build_model, build_tokenizer, require_saya
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
 
 CARD = "policy_card.json"
+_MAPPINGS = ("env_kwargs", "error_rates_without_skill")
 ADAPTER = "adapter"
 """Folder of the adapters within a policy's, where it was cloned by adapters."""
 _FILES = ("*.json", "*.jsonl", "*.safetensors", "*.bin", "*.md", "*.yaml", "*/SKILL.md")
@@ -141,9 +142,11 @@ def _require_free(folder: Path, recipe: PolicyRecipe) -> None:
 
 
 def _completed(recipe: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe of an earlier version with today's values where it had none."""
+    """A recipe of an earlier version with today's values where it had none; a mapping of the user's stays as it is."""
     return {
-        name: _completed(recipe[name], value) if isinstance(value, dict) and name in recipe else recipe.get(name, value)
+        name: _completed(recipe[name], value)
+        if isinstance(value, dict) and isinstance(recipe.get(name), dict) and name not in _MAPPINGS
+        else recipe.get(name, value)
         for name, value in now.items()
     }
 

@@ -38,7 +38,7 @@ def abstract_actions(actions: Sequence[str], goal: str) -> list[str]:
     Examples:
         >>> abstract_actions(["take mug 1 from shelf 2", "go to microwave 1", "heat mug 1 with microwave 1"], "")
         ['take O from R', 'go to microwave 1', 'heat O with microwave 1']
-        >>> abstract_actions(["search[red mug]", "click[b0gavnsvxn]", "click[red]", "click[buy now]"], "a red mug")
+        >>> abstract_actions(["search[red mug]", "click[B0GAVNSVXN]", "click[red]", "click[buy now]"], "a red mug")
         ['search[words]', 'click[its code]', 'click[option]', 'click[buy now]']
     """
     tools = {match[1] for action in actions if (match := _TOOL.search(action))}
@@ -56,7 +56,7 @@ def _abstract(action: str, tools: set[str], goal: str) -> str:
 def _argument(verb: str, argument: str, goal: str) -> str:
     if verb == "search":
         return "words"
-    if _CODE.fullmatch(argument):
+    if _CODE.fullmatch(argument.lower()):
         return "its code"
     return "option" if argument.lower() in goal else argument
 
@@ -105,7 +105,7 @@ class StepWriter(Writer):
 
     A skill is the steps that won episodes of a type share; the one in which they differ most from lost ones is called
     the key step. A plan lists what the failed try did and what was not possible. A rule is a step that won episodes of
-    a type share: it is agreed with where it is found again, and removed where a won episode did without it. A fact is
+    a type share: it is agreed with where it is found again, and removed where no won episode took it. A fact is
     how a won episode went; one that is nearly known of its type replaces the known one if it is shorter.
 
     ``least`` is the share of the won episodes that must have taken a step.

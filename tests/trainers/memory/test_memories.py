@@ -172,6 +172,14 @@ def planted(options, folder: Path, *drafts: Draft, uses: int = 0, utility: float
     return options(bank=str(folder / "planted.jsonl"), **changes).start(tools(folder))
 
 
+def test_entries_of_an_earlier_run_are_as_old_as_the_run_that_begins(tmp_path):
+    bank = SkillBank()
+    bank.add(Draft("Heat it.", task_type="heat"), 150)
+    bank.save(tmp_path / "planted.jsonl")
+    (entry,) = D2SkillMemory(bank=str(tmp_path / "planted.jsonl")).start(tools(tmp_path)).bank
+    assert (entry.created, entry.last_used) == (0, 0)
+
+
 @pytest.mark.parametrize("options", METHODS)
 def test_what_won_comes_to_be_shown(options, tmp_path):
     memory = options(start_with="nothing").start(tools(tmp_path))

@@ -58,10 +58,12 @@ def test_commands_take_the_settings_and_say_so(capsys: pytest.CaptureFixture[str
 def test_what_the_user_gives_wins_and_warns(policy: Path) -> None:
     found, said = completed(model=str(policy), chat="default", chat_options={"reply": "", "separator": " "}, seed=3)
     assert (found["chat"], found["seed"], found["max_episode_steps"]) == ("default", 3, 7)
-    assert found["chat_options"] == {"role": "robot", "reply": "", "separator": " "}
+    assert found["chat_options"] == {"reply": "", "separator": " "}, "the others changed another wording"
     assert "was made with chat=compact, and chat=default was given" in said[0]
     agreeing, said = completed(model=str(policy), chat="compact", data=str(policy / ".." / "games"))
     assert agreeing["max_episode_steps"] == 7
+    mixed = completed(model=str(policy), chat_options={"separator": " "})[0]
+    assert mixed["chat_options"] == {"role": "robot", "reply": "", "separator": " "}
     assert not any("Warning" in line for line in said)
 
 

@@ -38,6 +38,17 @@ def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
     return folder.saved.commit(partial, step, {**META_VALUES, "step": step}, keep)
 
 
+def test_another_runs_checkpoint_is_not_gone_on_from_over_a_runs_records(folder: RunFolder, tmp_path: Path) -> None:
+    theirs = save(folder, 1)
+    mine = RunFolder(tmp_path / "mine")
+    config = CONFIG.with_(resume=str(theirs))
+    assert mine.to_resume(config) == theirs, "into a new folder"
+    mine.prepare(CONFIG.with_(learning_rate=0.5), {})
+    mine.append({"event": "train", "step": 1})
+    with pytest.raises(ConfigError, match=r"holds another run \(learning_rate\)"):
+        mine.to_resume(config)
+
+
 # Metrics -------------------------------------------------------------------------------------------------------------
 
 

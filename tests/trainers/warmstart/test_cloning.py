@@ -77,6 +77,9 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     runs = [clone(model, data, config, pad_token_id=tokenizer.pad_token_id) for model in models]
     assert runs[0] == runs[1]
     assert runs[0][-1] < 0.1 < 1.0 < runs[0][0]
+    slipped = [tokenise_conversation(ChatTokens(tokenizer), chat("mug"), range(9))] * 2
+    config = CloningConfig(batches=2, batch_episodes=1, learning_rate=1e-2)
+    assert clone(models[0], slipped, config, pad_token_id=tokenizer.pad_token_id) == [0.0, 0.0], "no mean of nothing"
 
 
 def asked(
@@ -131,8 +134,14 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     )  # as in cards of earlier versions
     (tmp_path / "policy" / CARD).write_text(json.dumps(written))
     assert make_policy(recipe, tmp_path / "policy") == card
-    with pytest.raises(ConfigError, match="policy of another recipe"):
-        make_policy(replace(recipe, seed=recipe.seed + 1), tmp_path / "policy")
+    narrower = {**recipe.demonstrations.env_kwargs, "task_types": ["heat"]}
+    for other in (
+        replace(recipe, seed=recipe.seed + 1),
+        replace(recipe, demonstrations=replace(recipe.demonstrations, env_kwargs=narrower)),
+        replace(recipe, mixture=recipe.demonstrations),
+    ):
+        with pytest.raises(ConfigError, match="policy of another recipe"):
+            make_policy(other, tmp_path / "policy")
     for name in ("run/metrics.jsonl", "skills/one/SKILL.md"):
         folder = tmp_path / name.partition("/")[0]
         (tmp_path / name).parent.mkdir(parents=True)
