@@ -81,6 +81,8 @@ def _add(options: BoardOptions, folder: Path) -> int:
     check_distinct(result, others)
     results = [*others, result]
     page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
+    if page.is_dir():
+        raise ConfigError(f"{page} is a folder; name a file by --page.")
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     made = renewed_page(text, results, Path(os.path.relpath(folder, page.parent)).as_posix())
     make_folder(folder)

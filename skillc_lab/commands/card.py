@@ -53,6 +53,8 @@ def _run(options: CardOptions) -> int:
         say(text.rstrip("\n"))
     else:
         require_own(options.out, b"---")
+        if options.out.is_file() and _TAGS[-1].encode() not in options.out.read_bytes():
+            raise ConfigError(f"{options.out} holds something else, which would be lost; name another file.")
         replace_file(options.out, [text.encode("utf-8")])
         say(str(options.out))
     return 0
@@ -109,10 +111,10 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
             )
         front["model-index"] = [{"name": title, "results": [_result(config, report)]}]
         found = ["## Evaluation", *_evaluation(config, report)]
-    how = "Trained" if run else "Cloned from demonstrations of an expert"
+    how = "Trained" if run.get("method") else "Cloned from demonstrations of an expert" if made else ""
     rows = [(name, f"`{run[name]}`") for name in _SETTINGS if run.get(name) not in (None, "")]
     rows += [(name, f"`{made[name]}`") for name in _MADE if name in made]
-    return _card(front, f"# {title}", "## How it was made", f"{how} with skillc-gym.", _table(rows), *found)
+    return _card(front, f"# {title}", "## How it was made", f"{how} with skillc-gym." * bool(how), _table(rows), *found)
 
 
 def _card(front: Mapping[str, Any], *parts: str) -> str:
@@ -139,10 +141,11 @@ def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
 
 def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
     found, env = report.overall, str(config.get("env", ""))
+    kind = env_spec(env.rpartition(":")[2]).id if env else "unknown"  # a stranger's configuration imports no module
     rates = {"success with": found.sr_with, "success without": found.sr_without, "gap": found.gap}
     return {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
-        "dataset": {"type": env_spec(env).id if env else "unknown", "name": f"{env} {config.get('split', '')}".strip()},
+        "dataset": {"type": kind, "name": f"{env} {config.get('split', '')}".strip()},
         "metrics": [{"type": "success_rate", "name": name, "value": round(rate, 4)} for name, rate in rates.items()],
     }
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
-from skillc_lab.cli.command import Command, complain, say
+from skillc_lab.cli.command import Command, complain, refuse_options, say
 from skillc_lab.commands.demonstration import DemoOptions, check_same, run_demo, run_demo_versus
 from skillc_lab.report import choose_tasks, group_by_task, make_report
 from skillc_lab.tables import Table, points, rate
@@ -137,6 +137,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     Raises:
         ConfigError: Tasks are named that the shipped policies do not know, or too few of them.
     """
+    refuse_options(options, ("method", "versus", "steps"), "--quick")
     if options.data not in (None, "generated"):
         raise ConfigError(
             f"--quick plays shipped policies, which know generated tasks only, got --data {options.data}; leave --data "

@@ -34,6 +34,11 @@ Say = Callable[[str], object]
 
 _QUICK: Mapping[str, Any] = {"share_prefixes": True, "engine_options": {"draft_tokens": 3}}
 """What the engine in this process does to take half the time, at the same figures up to rounding."""
+_OWN: Mapping[str, str] = {
+    **{name: f"--{name}" for name in ("env", "data", "method", "steps", "seed")},
+    **{"model": "--policy", "run": "--out", "resume": "--out, another folder"},
+}
+"""Settings of training that a demonstration tells of, by the option that decides them."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,8 @@ class DemoOptions:
 
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
-        chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
+        names = ("env", "seed", "train_options", *(() if self.quick else ("method", "steps")))
+        chosen = {name: getattr(self, name) for name in names}
         given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
         quick: dict[str, Any] = {"quick": True} if self.quick else {}
         quick |= {"model": self.model} if self.model else {}
@@ -133,7 +139,10 @@ class DemoOptions:
 
     def further_settings(self) -> dict[str, Any]:
         """Those of training that were named, by their current names."""
-        return check_settings(self.train_options, "--train.SETTING")
+        given = check_settings(self.train_options, "--train.SETTING")
+        if taken := sorted(_OWN.keys() & given.keys()):
+            raise ConfigError(f"--train.{taken[0]} is the demonstration's own: give {_OWN[taken[0]]}.")
+        return given
 
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""

@@ -102,7 +102,10 @@ def examine(asked: DoctorOptions) -> list[Finding]:
     if asked.engine:
         found += _checked("machine", f"engine={asked.engine}", lambda: _engine(str(asked.engine)))
     if asked.model:
-        found += [_context(asked, spec) for spec in specs if spec.warm_start or asked.env]
+        contexts = [_context(asked, spec) for spec in specs if spec.warm_start or asked.env]
+        # Some models come with some environments; it is missing where it is found in none.
+        there = [each for each in contexts if each.status != "missing"]
+        found += there or contexts
     return found
 
 

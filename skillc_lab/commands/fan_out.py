@@ -62,7 +62,11 @@ class Outcome:
 def _run(options: FanOutOptions) -> int:
     if not options.file.is_file():
         raise MissingDataError(f"There is no file {options.file}; write one with a skillc command a line.")
-    outcomes = fan_out(read_commands(options.file.read_text(encoding="utf-8")), options)
+    try:
+        text = options.file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{options.file} is no text in UTF-8 ({error}); write one with a command a line.") from error
+    outcomes = fan_out(read_commands(text), options)
     failed = sum(outcome.status != 0 for outcome in outcomes)
     say(f"{len(outcomes) - failed} of {len(outcomes)} commands succeeded.")
     return 1 if failed else 0

@@ -16,7 +16,7 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, to_atif
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file
-from skillc_lab.cli.command import Command, require_empty, say
+from skillc_lab.cli.command import Command, refuse_options, require_empty, say
 from skillc_lab.report import make_report, object_or_empty, recorded_episodes, replay_page
 
 _SHOP = "webshop"
@@ -92,6 +92,7 @@ def _replay(options: ReplayOptions) -> int:
         from skillc_lab.commands.shop import serve_site
 
         return serve_site(_shop(options), port=options.port, episodes=_episodes(options))
+    refuse_options(options, ("data", "port"), "A page", ", or serve the shop by --site")
     say(str(replay_page(options.run, options.step, out=options.out)))
     return 0
 
@@ -117,7 +118,7 @@ def _config(options: ReplayOptions) -> dict[str, Any]:
 def _shop(options: ReplayOptions) -> dict[str, Any]:
     """The arguments that the episodes' shop was made with; the split does not matter, since tasks are named."""
     kept = _config(options)
-    played, shop = env_spec(str(kept.get("env", _SHOP))), env_spec(_SHOP)
+    played, shop = env_spec(str(kept.get("env", _SHOP)).rpartition(":")[2]), env_spec(_SHOP)
     if played.task_types and played.task_types != shop.task_types:
         raise ConfigError(f"{options.run} was played in {played.name}, not in the shop; leave out --site for a page")
     data = options.data or kept.get("data")

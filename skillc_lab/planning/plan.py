@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -218,12 +219,15 @@ def _warnings(plan: Plan) -> Iterator[str]:
 
 def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
     """Each change alone, then as many as are needed, those first that do not change what is learned."""
-    changes = list(_changes(plan))
-    alone = [_remedied(plan, [change], row_tokens) for change in changes]
-    yield from alone
-    if any(remedy.fits for remedy in alone):
-        return
-    for count in range(2, len(changes) + 1):
+    changes, fits = list[_Change](), False
+    for change in _changes(plan):
+        with suppress(ConfigError):  # what does not go with the run's settings, or with the changes before it
+            alone = _remedied(plan, [change], row_tokens)
+            _remedied(plan, [*changes, change], row_tokens)
+            changes.append(change)
+            fits = fits or alone.fits
+            yield alone
+    for count in range(2, len(changes) + 1) if not fits else ():
         remedy = _remedied(plan, changes[:count], row_tokens)
         if remedy.fits or count == len(changes):
             yield remedy

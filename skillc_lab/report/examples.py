@@ -70,7 +70,9 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
         taken[kind] = taken.get(kind, 0) + 1
         turns.append((taken[kind], rank, task))
     chosen = [task for _, _, task in sorted(turns)]
-    failed = [task for task in chosen if not all(episode.won for episode in second[task].pair)]
+    # Beside its start, a trained policy is shown without the skill alone.
+    shown = {task: second[task].without_skill[:1] if first.get(task) else second[task].pair for task in chosen}
+    failed = [task for task in chosen if not all(episode.won for episode in shown[task])]
     picked = chosen[:count]
     if failed and picked and failed[0] not in picked:
         picked[-1] = failed[0]

@@ -59,7 +59,8 @@ def save_versus(runs: Sequence[ComparedRun], path: Path) -> Path:
         for axes, arm in zip(figure.subplots(2, 1), ("without", "with"), strict=True):
             ends = [_draw_line(axes, each.run, arm, styles[each.name]) for each in runs]
             said = [f"{styles[each.name].label} {end}" for each, end in zip(runs, ends, strict=True) if end]
-            how = f"validation panel of {runs[0].run.panel_size()} tasks; bands: 95 % over tasks"
+            sizes = " and ".join(map(str, sorted({each.run.panel_size() for each in runs})))
+            how = f"validation panel of {sizes} tasks; bands: 95 % over tasks"
             title(axes, f"{arm.capitalize()} the skill: {', '.join(said)}", how)
             step_axis(axes, max(each.run.total_steps for each in runs))
             rate_axis(axes)

@@ -187,7 +187,8 @@ def _world(config: Mapping[str, Any]) -> str:
     """An environment as its id spells it, without version, and whether its tasks were generated."""
     name = str(config.get("env", "an environment"))
     with suppress(SkillCError):
-        name = env_spec(name).id.rpartition("/")[2].partition("-v")[0]
+        # A run may be a stranger's: no module is imported because its configuration names one.
+        name = env_spec(name.rpartition(":")[2]).id.rpartition("/")[2].partition("-v")[0]
     return f"{name}, generated tasks" if config.get("data") == "generated" else name
 
 

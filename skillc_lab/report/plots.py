@@ -205,7 +205,11 @@ def draw_gate(axes: Any, run: RunRecords) -> None:
     """The gate per type while it is active."""
     ends = {kind: run.retirements.get(kind, (run.last_step, ""))[0] for kind in run.task_types}
     found = {kind: run.validated("gate", kind) for kind in ends}
-    drawn = {kind: one.where([step < ends[kind] or step == 0 for step in one.steps]) for kind, one in found.items()}
+    stays = {kind for kind in ends if kind not in run.retirements}
+    drawn = {
+        kind: one.where([kind in stays or step < ends[kind] or step == 0 for step in one.steps])
+        for kind, one in found.items()
+    }
     mean = _draw_strips(axes, run, drawn, ends)
     how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
     title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how)
@@ -214,9 +218,12 @@ def draw_gate(axes: Any, run: RunRecords) -> None:
 def draw_fraction(axes: Any, run: RunRecords) -> None:
     """The share of training rollouts with the skill, per type."""
     found = {kind: run.trained("rollout_fraction_with", kind) for kind in run.task_types}
-    mean = _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
+    _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
     how = "share of each type's rollouts in the updates that trained it"
-    title(axes, f"{_course(mean)} % of training rollouts see the skill", how)
+    # Of every type's own first and last value: an update may lack a type.
+    ends = [[one.values[end] for one in found.values() if one.values] for end in (0, -1)]
+    course = _course(Series([0, run.last_step], [fmean(values) for values in ends if values]))
+    title(axes, f"{course} % of training rollouts see the skill", how)
 
 
 def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]) -> Series:

@@ -77,6 +77,8 @@ DEMO = [
     ("--quick --policy nowhere", ["no checkpoint folder nowhere"]),
     ("--quick --policy {bad}/weights", ["weights", "copy it again"]),
     ("--quick --held-out 0", ["held-out tasks", "at least 1"]),
+    ("--quick --steps 9", ["--quick has no use for --steps"]),
+    ("--train.method sdar", ["--train.method is the demonstration's own: give --method"]),
     ("--quick --data games", ["generated tasks only, got --data games"]),
     ("--quick --model smollm2-household", ["skillc get-model smollm2-household"]),
     ("--quick --model bogus", ["model='bogus'"]),
@@ -113,6 +115,7 @@ OTHERS = {
     "replay": [
         ("nothing --atif out --out page.html", "writes trajectories alone"),
         ("nothing --site", "nothing"),
+        (". --data x", "no use for --data"),
         (".", "expected transcripts/"),
     ],
     "report": [(".", "expected metrics.jsonl or"), (". --versus x .", "--versus names . itself")],

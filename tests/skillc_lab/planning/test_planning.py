@@ -174,6 +174,15 @@ def test_what_does_not_fit_is_mended_by_what_it_names(seven):
         assert again.total < plan.total
 
 
+@pytest.mark.parametrize(
+    "settings", [{"precision": "bfloat16_copy"}, {"trained_layers": "upper:4"}, {"reference_model": "Qwen/Qwen2.5-7B"}]
+)
+def test_a_run_that_does_not_fit_is_offered_what_goes_with_its_settings(seven, settings):
+    plan = planned(seven, **{"gradient_checkpointing": False, **settings})
+    assert not plan.fits
+    assert plan.remedies
+
+
 LOWER = {
     **{"gradient_checkpointing": True, "lora_rank": 8, "optimiser": "adamw_8bit", "micro_batches": 64},
     **{"precision": "pure_bfloat16", "vllm_memory": 0.2, "kl_coef": 0.0},

@@ -1,5 +1,6 @@
 """Figures and page of a run, from a simulated learner's records."""
 
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,6 +18,7 @@ from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking import write_json
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
+Figure = pytest.importorskip("matplotlib.figure").Figure
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -192,6 +194,32 @@ def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
     assert run.retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
 
 
+def test_titles_of_gate_and_share_are_of_each_types_own_ends():
+    gates = {0: {"heat": 0.9, "cool": 0.8}, 40: {"heat": 0.5, "cool": 0.5}}
+    validations = [
+        {"step": step, "event": "validation", "gap": found, "active": ["heat", "cool"], "gate": found}
+        for step, found in gates.items()
+    ]
+    shares = {1: {"heat": 0.5, "cool": 0.25}, 40: {"heat": 0.5}}
+    updates = [{"step": step, "event": "train", "rollout_fraction_with": found} for step, found in shares.items()]
+    run = RunRecords.of([*validations, *updates], {})
+    axes = Figure().subplots()
+    plots.draw_gate(axes, run)
+    assert "from 0.85 to 0.50" in axes.get_title().replace("\n", " ")
+    axes = Figure().subplots()
+    plots.draw_fraction(axes, run)
+    assert "38 → 38\N{NO-BREAK SPACE}%" in axes.get_title(), "an update that lacks a type changes no share"
+
+
+def test_a_strangers_run_imports_nothing(tmp_path, monkeypatch):
+    folder = write_run(tmp_path / "run", steps=5)
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", {**config, "env": "a_strangers_module:x/Y-v0"})
+    (tmp_path / "a_strangers_module.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert make_report(folder).page.is_file()
+
+
 KINDS = {"a": "heat", "b": "heat", "c": "cool"}
 
 
@@ -202,6 +230,8 @@ def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed():
     assert choose_tasks([], [entry for entry in after if entry.task_id != "a"], 1) == ("b",)
     lost = [episode(t, k, z, won=t != "a") for t, k in KINDS.items() for z in (1, 0)]
     assert choose_tasks([], lost, 2) == ("b", "a")
+    with_alone = [episode(t, k, z, won=t != "c" or not z) for t, k in KINDS.items() for z in (1, 0)]
+    assert choose_tasks(before, with_alone, 1) == ("a",), "the page would not show that failure"
     shown = [fold.summary.partition(" — ")[2] for fold in examples([], lost, 2)]
     assert shown == ["with the skill: solved; without: solved", "with the skill: failed; without: failed"]
 
