@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from skill_library.errors import SkillFileError, brief
 from skill_library.skill import MAX_NAME, Skill, SkillLibrary
@@ -83,13 +84,31 @@ def _general(library: SkillLibrary) -> SkillLibrary:
     return replace(library, skills=tuple(kept))
 
 
+@dataclass(frozen=True)
+class _Rewritten(SkillLibrary):
+    """A library of other words, in which no rule finds the grade "minimal": it has as many as the skills' own."""
+
+    source: SkillLibrary
+    control: str
+
+    def graded(self, grade: str) -> SkillLibrary:
+        """The library at a grade; "minimal" is that grade of the skills, with other words."""
+        return control_library(self.source.graded(grade), self.control) if grade == "minimal" else super().graded(grade)
+
+
 def _rewritten(library: SkillLibrary, control: str, rewrite: Callable[[str], str]) -> SkillLibrary:
     def changed(skill: Skill) -> Skill:
-        name = f"{skill.name[: MAX_NAME - len(control) - 1]}.{control}"
-        # The grade "minimal" is as long as the skill's own; its rule would find no key step among such words.
-        return replace(skill, name=name, text=rewrite(skill.text), minimal=rewrite(skill.minimal_text))
+        return replace(skill, name=_named(skill.name, control), text=rewrite(skill.text), minimal="")
 
-    return replace(library, skills=tuple(map(changed, library.skills)))
+    return _Rewritten(library.name, tuple(map(changed, library.skills)), library, control)
+
+
+def _named(name: str, control: str) -> str:
+    """The control's name of a skill; of a long one its beginning, told from others by a hash."""
+    if len(name) + len(control) < MAX_NAME:
+        return f"{name}.{control}"
+    told = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - len(told) - len(control) - 2].rstrip('. ')}-{told}.{control}"
 
 
 CONTROLS: Mapping[str, Callable[[SkillLibrary], SkillLibrary]] = {

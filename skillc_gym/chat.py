@@ -25,7 +25,7 @@ __all__ = [
 Message = dict[str, str]
 """One chat message: ``{"role": "system" | "user" | "assistant", "content": text}``."""
 
-_MOST_DIGITS = 9
+_MOST_DIGITS = 9  # Python reads no text of thousands of digits
 _PLACEHOLDERS = {
     "skills": {"skills"},
     "first": {"observation", "goal", "commands"},

@@ -34,7 +34,8 @@ def choose_panel(type_of: Mapping[str, str], per_type: int, seed: int = 0) -> tu
         Task ids, sorted; ConfigError if a type has too few of them.
     """
     by_type = tasks_by_type(type_of)
-    if require_whole("per_type", per_type, 1) and not by_type:
+    require_whole("per_type", per_type, 1)
+    if not by_type:
         raise ConfigError("A panel needs tasks, and there are none")
     for kind, ids in by_type.items():
         if len(ids) < per_type:

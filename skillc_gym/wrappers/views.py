@@ -90,7 +90,7 @@ class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs)
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
-        given = None if words is None else tuple(word.lower() for word in words)
+        given = None if words is None else tuple(dict.fromkeys(word.lower() for word in words))
         RecordConstructorArgs.__init__(self, words=given)
         gymnasium.Wrapper.__init__(self, env)
         if given is None and not env.has_wrapper_attr("commands"):

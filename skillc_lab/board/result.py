@@ -37,8 +37,8 @@ _NO_WEIGHTS = hashlib.sha256().hexdigest()
 """What evaluate writes where there is no file of weights."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
-_WRAPPED = re.compile(r"\benv[-_]wrappers\b")
 """What may stand in a table: nothing that Markdown or HTML would read."""
+_WRAPPED = re.compile(r"\benv[-_]wrappers\b")
 
 
 @dataclass(frozen=True)

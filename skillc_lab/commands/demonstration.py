@@ -130,8 +130,7 @@ class DemoOptions:
 
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
-        names = ("env", "seed", "train_options", *(() if self.quick else ("method", "steps")))
-        chosen = {name: getattr(self, name) for name in names}
+        chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
         given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
         quick: dict[str, Any] = {"quick": True} if self.quick else {}
         quick |= {"model": self.model} if self.model else {}

@@ -223,10 +223,10 @@ def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
     for change in _changes(plan):
         with suppress(ConfigError):  # what does not go with the run's settings, or with the changes before it
             alone = _remedied(plan, [change], row_tokens)
-            _remedied(plan, [*changes, change], row_tokens)
-            changes.append(change)
             fits = fits or alone.fits
             yield alone
+            _remedied(plan, [*changes, change], row_tokens)
+            changes.append(change)
     for count in range(2, len(changes) + 1) if not fits else ():
         remedy = _remedied(plan, changes[:count], row_tokens)
         if remedy.fits or count == len(changes):

@@ -22,7 +22,11 @@ from trainers.tracking import RunFolder, make_folder, provenance, read_object, w
 from trainers.training import run, what_acted
 
 Memory = Literal["own", "library"]
-_CHANGED = {"library_sha256": "the skill library has changed", "start_sha256": "its starting point has changed"}
+_CHANGED = {
+    "library_sha256": "the skill library has changed",
+    "start_sha256": "its starting point has changed",
+    "end_sha256": "the settings that its end is played with have changed",
+}
 
 
 def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -87,9 +91,10 @@ def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
     write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **_texts(plan, cell), **result.to_json()})
 
 
-def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
-    """Hashes of the files that a protocol only names."""
-    return {"library_sha256": plan.library_sha256(cell), "start_sha256": plan.starts_sha256[cell.start]}
+def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
+    """Hashes of what a protocol only names: its files, and what the end is played with; None where it is not here."""
+    start = plan.starts_sha256.get(cell.start)
+    return {"library_sha256": plan.library_sha256(cell), "start_sha256": start, "end_sha256": plan.end_sha256(cell)}
 
 
 def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
@@ -103,7 +108,8 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         return None
     values = json.loads(path.read_text(encoding="utf-8"))
     # Earlier versions kept no such hashes.
-    changed = [name for name, own in _texts(plan, cell).items() if values.pop(name, own) != own]
+    found = [(name, own, values.pop(name, None)) for name, own in _texts(plan, cell).items()]
+    changed = [name for name, own, kept in found if None not in (own, kept) and own != kept]
     if values.pop("protocol", None) != plan.digest(cell) or changed:
         others = [plan.folder / "runs" / cell.name, plan.folder / "begun" / f"{cell.name}.json"]
         raise CheckpointError(

@@ -112,7 +112,9 @@ def _differing(own: Mapping[str, TaskOutcome], other: Mapping[str, TaskOutcome],
 def _changed_versions(was: CellResult, now: CellResult) -> str:
     """What else computed a cell: ``(torch was 2 and is 3)``; nothing where all that both say is equal."""
     before, after = _computed_by(was), _computed_by(now)
-    changed = [(name, then, after[name]) for name, then in before.items() if after.get(name, then) != then]
+    both = [(name, then, after.get(name, then)) for name, then in before.items()]
+    # Older records say less of a machine.
+    changed = [found for found in both if not (found[1].startswith(found[2]) or found[2].startswith(found[1]))]
     said = ", ".join(f"{name} was {then} and is {here}" for name, then, here in changed)
     return f" ({said})" if said else ""
 

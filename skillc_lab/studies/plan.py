@@ -14,7 +14,7 @@ from typing import Any
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
-from trainers.evaluation import weights_sha256
+from trainers.evaluation import NO_WEIGHTS, deciding_settings, weights_sha256
 from trainers.recipes import get_recipe, recipe_in, recipe_names
 from trainers.rollout import library_sha256
 
@@ -209,26 +209,21 @@ class ComparisonPlan:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
-        if played := self._played_otherwise(cell, settings):
-            protocol["evaluation"] = played
-        return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()
-
-    def _played_otherwise(self, cell: Cell, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings in which a cell's evaluation differs from its training, since they are overridden for that."""
-        apart = (*_PER_PLACE, "model", "preset", "preset_options", "split")
-        played = self.evaluation(cell, "").legacy_json().items()
-        return {name: value for name, value in played if name not in apart and settings.get(name) != value}
+        return _sha256(protocol)
 
     def library_sha256(self, cell: Cell) -> str:
-        """Hash of the texts of the skill library that a cell is shown, in training and at the end; empty without."""
-        shown = (library_sha256(each) for each in (self._played(cell), self.evaluation(cell, "")))
-        return "+".join(dict.fromkeys(shown))
+        """Hash of the texts of the skill library that a cell is shown; empty without one."""
+        return library_sha256(self._played(cell))
+
+    def end_sha256(self, cell: Cell) -> str:
+        """Hash of what the end is played with: the shared settings, also where a method overrides them in training."""
+        return _sha256(deciding_settings(self.evaluation(cell, "")))
 
     @cached_property
     def starts_sha256(self) -> Mapping[str, str]:
-        """Hashes of the starting points' weights, the same for all models that are no folder here."""
+        """Hashes of the starting points' weights, as far as they are here."""
         paths = {start: Path(self.config.with_(model=model).model_path) for start, model in self.models.items()}
-        return {start: weights_sha256(path) for start, path in paths.items()}
+        return {start: found for start, path in paths.items() if (found := weights_sha256(path)) != NO_WEIGHTS}
 
     def _played(self, cell: Cell) -> TrainConfig:
         return self.training(cell) if cell.trained else self.evaluation(cell, self.models[cell.start])
@@ -254,6 +249,10 @@ class ComparisonPlan:
         The shared settings alone: what is overridden for a method belongs to its training.
         """
         return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="")
+
+
+def _sha256(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _require(kind: str, chosen: Sequence[object], known: Iterable[object]) -> None:

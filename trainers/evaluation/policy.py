@@ -198,13 +198,17 @@ def evaluate_policy(
 
 def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     """What decides the outcomes of an evaluation, the policy's weights included."""
-    values = config.to_json()
-    more = {name: values[name] for name in _ALSO_DECISIVE}
     memory = Path(config.model_path) / MEMORY_FILE
     own = sha256_of_file(memory) if asked["memory"] == "own" and memory.is_file() else None
     hashes = {"weights_sha256": weights_sha256(Path(config.model_path)), "memory_sha256": own}
-    found = {**decisive_settings(config), **more, **asked, **hashes}
-    plain: dict[str, Any] = json.loads(json.dumps(found))
+    return {**deciding_settings(config), **json.loads(json.dumps(asked)), **hashes}
+
+
+def deciding_settings(config: TrainConfig) -> dict[str, Any]:
+    """The settings that decide an evaluation's outcomes, and the hash of its skill library, as JSON-able values."""
+    values = config.to_json()
+    more = {name: values[name] for name in _ALSO_DECISIVE}
+    plain: dict[str, Any] = json.loads(json.dumps({**decisive_settings(config), **more}))
     return plain
 
 

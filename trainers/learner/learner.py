@@ -306,7 +306,7 @@ class Learner:
     def _write(self, record: Record) -> None:
         if self.is_main:
             self.setup.folder.append(record)
-            record = parse_object(json_line(record))  # as it is written: metrics of one's own may be of NumPy or torch
             self.setup.progress.record(record)
+            written = parse_object(json_line(record))  # metrics of one's own may be of NumPy or torch
             for logger in self.setup.loggers:
-                logger.log(record)
+                logger.log(written)

@@ -26,11 +26,11 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         with _timed(seconds, "seconds_generate"):
             tasks, n_plus = learner.draw(update)
             batch = learner.play(tasks, n_plus, update)
-            learner.play_ahead(update + 1)
         with _timed(seconds, "seconds_prepare"):
             batch, advantages, figures = learner.credit(batch)
             extra, made = learner.extra_rows(batch, advantages, update)
             steps = learner.rows.optimiser_steps(batch, advantages, extra, update)
+            learner.play_ahead(update + 1)  # once what this update was played with has been counted
             if config.stream_norms_every and update % config.stream_norms_every == 0:
                 figures["stream_grad_norm"] = learner.part_norms(batch, advantages)
         with _timed(seconds, "seconds_update"):

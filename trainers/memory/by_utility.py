@@ -70,7 +70,7 @@ class D2SkillMemory(BankOptions):
     utility_rate: Fraction = 0.5
     """Weight of an update's credit in an entry's utility."""
     written_below: NotNegative = 0.5
-    """A group is reflected on if no more of its rollouts succeed, with the skill and without."""
+    """A group is reflected on if a smaller share of its rollouts succeeds, with the skill and without."""
     most_written: Natural = 10
     """Most groups that are reflected on per update."""
     protected_updates: Natural = 10

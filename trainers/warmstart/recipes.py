@@ -109,9 +109,10 @@ def recipe_config(recipe: PolicyRecipe, policy: Path) -> TrainConfig:
     if recipe.chat != "compact":
         settings |= {"chat": recipe.chat, "chat_options": {}, "max_context": recipe.max_length}
     demo = warm_started(shown.env)[1].demo
-    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split", "task_types")}
-    types = shown.env_kwargs.get("task_types")
-    config = TrainConfig(model=str(policy), **settings, require_think=shown.thoughts, task_types=types)
+    own = ("task_types", "max_episode_steps")
+    options = {key: value for key, value in shown.env_kwargs.items() if key not in ("data", "split", *own)}
+    settings |= {name: shown.env_kwargs[name] for name in own if name in shown.env_kwargs}
+    config = TrainConfig(model=str(policy), **settings, require_think=shown.thoughts)
     return replace(config, split=demo.held_out_split, env_options=options)
 
 

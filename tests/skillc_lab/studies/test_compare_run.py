@@ -163,7 +163,7 @@ def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
     # What is overridden for training alone still counts where the shared setting is what the end is played with.
     shown = plan_of(toy_folder, tmp_path, starts=starts, overrides={"grpo": {"eval_greedy": True}})
     greedy = replace(shown, config=shown.config.with_(eval_greedy=True))
-    assert shown.digest(own) != greedy.digest(own)
+    assert (shown.digest(own), shown.end_sha256(own) == greedy.end_sha256(own)) == (greedy.digest(own), False)
     for wrong in ({"overrides": {"grpo": {"model": "c"}}}, {"seeds": (-3,)}):
         with pytest.raises(ConfigError):
             plan_of(toy_folder, tmp_path, **wrong)
@@ -173,6 +173,8 @@ def test_a_cell_of_another_starting_point_under_the_same_name_is_refused(toy_fol
     start = shutil.copytree(toy_folder, tmp_path / "start")
     plan = plan_of(start, tmp_path / "out")
     write_cell(plan, plan.jobs[0], cell_of(plan.jobs[0].place, [True]))
+    absent = replace(plan, config=plan.config.with_(model=str(tmp_path / "nowhere")))
+    assert absent.starts_sha256 == {}, "what is not here is no change"
     (start / "model" / "model.safetensors").write_bytes(b"others")
     with pytest.raises(CheckpointError, match="starting point has changed"):
         read_cell(replace(plan), plan.jobs[0])

@@ -28,6 +28,14 @@ def test_the_studies_of_the_project_can_be_read(path, tmp_path):
     assert len(plan.cells) == len(plan.methods) * len(plan.seeds) * len(plan.models)
 
 
+def test_cells_of_recorded_studies_keep_their_hashes(tmp_path):
+    """Else no study that was begun could go on, and none of its policies be played again."""
+    plan = read_run_file(STUDIES[0].with_name("main_shop_rest.yaml"), tmp_path)
+    start, cell = plan.jobs[:2]
+    assert (plan.digest(start)[:12], plan.digest(cell)[:12]) == ("7544b3c30c80", "537df2036da3")
+    assert plan.library_sha256(cell)[:12] == "c306ed76305c"
+
+
 def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
     plan = plan_of(tmp_path, TEXT.replace("ppo]", '"skillc+relabelling:alpha=0"]').replace("seeds: [0, 1]\n", ""))
     assert (plan.title, plan.budget, plan.seeds, plan.held_out) == ("own", 100, (0, 1, 2), "valid_unseen")

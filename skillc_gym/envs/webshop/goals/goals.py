@@ -26,7 +26,7 @@ SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
 _REMEMBERED = 1 << 9
-_MOST_DIGITS = 18
+_MOST_DIGITS = 18  # Python reads no text of thousands of digits
 
 
 class HumanInstruction(NamedTuple):
