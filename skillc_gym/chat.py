@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from skillc_gym.errors import ConfigError, require_name
-from skillc_gym.values import require_switch, require_whole
+from skillc_gym.values import digits, require_switch, require_whole
 
 __all__ = [
     "ChatFormat",
@@ -25,7 +25,6 @@ __all__ = [
 Message = dict[str, str]
 """One chat message: ``{"role": "system" | "user" | "assistant", "content": text}``."""
 
-_MOST_DIGITS = 9  # Python reads no text of thousands of digits
 _PLACEHOLDERS = {
     "skills": {"skills"},
     "first": {"observation", "goal", "commands"},
@@ -152,9 +151,9 @@ class ChatFormat:
             return self
         if not steps:
             return replace(self, form=name)  # type: ignore[arg-type]
-        if name != "window" or not steps.isdecimal() or len(steps) > _MOST_DIGITS:
+        if name != "window" or (window := digits(steps)) is None:
             raise ConfigError(f"A chat form is 'conversation' or 'window:<past steps>', got {form!r}")
-        return replace(self, form="window", window=int(steps))
+        return replace(self, form="window", window=window)
 
 
 def system(chat_format: ChatFormat, skill_text: str = "") -> list[Message]:

@@ -84,13 +84,13 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
         draft.unlink(missing_ok=True)
 
 
-def require_own(path: Path, begins: bytes) -> None:
-    """Refuses a place with a file that begins otherwise than what is going to be written (ConfigError)."""
+def require_own(path: Path, begins: bytes, holds: bytes = b"") -> None:
+    """Refuses a place with a file that is not ours: that begins otherwise, or does not hold this (ConfigError)."""
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file.")
     if path.is_file():
         with storing(path), path.open("rb") as file:
-            if file.read(len(begins)).lower() != begins.lower():
+            if file.read(len(begins)).lower() != begins.lower() or (holds and holds not in file.read()):
                 raise ConfigError(f"{path} holds something else, which would be lost; name another file.")
 
 

@@ -17,6 +17,11 @@ def require_switch(name: str, value: object) -> bool:
     raise ConfigError(f"{name} is true or false, got {value!r}")
 
 
+def digits(text: str) -> int | None:
+    """The whole number that a text is in decimal digits, None if it is none; Python reads no thousands of them."""
+    return int(text) if text.isdecimal() and len(text) <= 18 else None
+
+
 def require_whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """Returns a whole number, of Python's or NumPy's, within the bounds that are given; ConfigError for any other."""
     try:

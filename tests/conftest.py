@@ -3,7 +3,9 @@
 import gc
 import os
 import signal
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,19 @@ def webshop_reference() -> Path:
     """The folder of recordings of upstream's WebShop; skips the test where there is none."""
     what = "recordings of WebShop: set WEBSHOP_REFERENCE to the folder of reference vectors"
     return there(os.environ.get("WEBSHOP_REFERENCE"), VECTORS, what)
+
+
+@pytest.fixture(scope="session")
+def wait_for() -> Callable[..., None]:
+    """Waits for what another process does: until a condition holds, or fails after so many seconds."""
+
+    def wait(condition: Callable[[], object], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, f"nothing came within {seconds} seconds"
+            time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture(scope="session", autouse=True)

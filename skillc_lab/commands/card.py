@@ -52,9 +52,7 @@ def _run(options: CardOptions) -> int:
     if options.out is None:
         say(text.rstrip("\n"))
     else:
-        require_own(options.out, b"---")
-        if options.out.is_file() and _TAGS[-1].encode() not in options.out.read_bytes():
-            raise ConfigError(f"{options.out} holds something else, which would be lost; name another file.")
+        require_own(options.out, b"---", _TAGS[-1].encode())
         replace_file(options.out, [text.encode("utf-8")])
         say(str(options.out))
     return 0

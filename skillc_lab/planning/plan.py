@@ -227,7 +227,9 @@ def _remedies(plan: Plan, row_tokens: int | None) -> Iterator[Remedy]:
             yield alone
             _remedied(plan, [*changes, change], row_tokens)
             changes.append(change)
-    for count in range(2, len(changes) + 1) if not fits else ():
+    if fits:
+        return
+    for count in range(2, len(changes) + 1):
         remedy = _remedied(plan, changes[:count], row_tokens)
         if remedy.fits or count == len(changes):
             yield remedy

@@ -64,10 +64,10 @@ def _shares(run: RunRecords) -> set[float]:
     return {value for kind in run.task_types for value in run.trained("rollout_fraction_with", kind).values}
 
 
-def _course(series: Series) -> str:
+def _course(values: Sequence[float]) -> str:
     """The first and the last value in words."""
-    ends = [f"{100 * value:.0f}" for value in (series.values[:1] + series.values[-1:])]
-    return " → ".join(ends if len(series.values) > 1 else ends[:1])
+    ends = [f"{100 * value:.0f}" for value in (*values[:1], *values[-1:])]
+    return " → ".join(ends if len(values) > 1 else ends[:1])
 
 
 def validated_at(run: RunRecords) -> str:
@@ -95,7 +95,7 @@ def draw_success(axes: Any, run: RunRecords) -> None:
         panel = run.overall(f"overall_{key}", "validation")
         _points(axes, panel, tasks, style, 0.003 * run.total_steps * side)
         _smooth(axes, run.overall(f"success_{key}"), color=style["color"], linewidth=1, alpha=0.45, zorder=1)
-        said += [f"{key} the skill {_course(panel)} %"] * bool(panel.steps)
+        said += [f"{key} the skill {_course(panel.values)} %"] * bool(panel.steps)
     how = f"points: held-back panel of {tasks} tasks, 95 % interval; thin: training rollouts, mean of {_WINDOW} steps"
     title(axes, f"Success {', '.join(said)}{validated_at(run)}" if said else "No validation yet", how)
     step_axis(axes, run.total_steps)
@@ -109,7 +109,7 @@ def draw_type(axes: Any, run: RunRecords, task_type: str, style: LineStyle) -> N
     for look, key, side in _ARMS:
         found = run.validated(f"sr_{key}", task_type)
         _points(axes, found, tasks, look, 0.005 * run.total_steps * side)
-        said += [f"{key} {_course(found)} %"] * bool(found.steps)
+        said += [f"{key} {_course(found.values)} %"] * bool(found.steps)
     axes.set_title(f"{style.label}: {', '.join(said)}", fontsize=9.5)
     if task_type in run.retirements:
         _shade_retired(axes, run, *run.retirements[task_type])
@@ -154,7 +154,7 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     how = "smoothed difference of rates on the panel"
     title(
         axes,
-        f"With minus without: {_course(_mean_over(list(found.values())))} points",
+        f"With minus without: {_course(_mean_over(list(found.values())).values)} points",
         how + ("; a cross: retired, then faint" if run.retirements else ""),
     )
     step_axis(axes, run.total_steps)
@@ -222,7 +222,7 @@ def draw_fraction(axes: Any, run: RunRecords) -> None:
     how = "share of each type's rollouts in the updates that trained it"
     # Of every type's own first and last value: an update may lack a type.
     ends = [[one.values[end] for one in found.values() if one.values] for end in (0, -1)]
-    course = _course(Series([0, run.last_step], [fmean(values) for values in ends if values]))
+    course = _course([fmean(values) for values in ends if values])
     title(axes, f"{course} % of training rollouts see the skill", how)
 
 

@@ -164,12 +164,9 @@ def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, 
     A ConfigError where the other has none, or has played other tasks, at another budget or from other starts.
     """
     starts = record.protocol["starts"]
-    changed = [name for name, model in other.protocol["starts"].items() if starts.get(name, model) != model]
-    if changed or other.budget != record.budget:
-        raise ConfigError(
-            f"{other.title} ({other.budget:,} tokens) and {record.title} ({record.budget:,}) differ in budget or start "
-            f"({', '.join(changed) or 'the same'})"
-        )
+    alike = all(starts.get(name, model) == model for name, model in other.protocol["starts"].items())
+    if not alike or other.budget != record.budget:
+        raise ConfigError(f"{other.title} and {record.title} differ in budget or starting points; they are no table")
     name = place or method
     taken = [replace(cell, method=name) for cell in other.results if cell.method == method]
     kept = [cell for cell in record.results if cell.method != name]

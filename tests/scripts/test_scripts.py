@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ import pytest
 from scripts.newcomer import PAGES, ROOT, Line, Newcomer, lines_of
 from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
-from tests.waiting import wait_for
 from trainers.engines import check_engine
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -180,7 +179,7 @@ def start(place: Path, **env: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(["bash", str(BATCH), "steps=3"], cwd=place, env=known, start_new_session=True)
 
 
-def test_sigterm_reaches_the_training_and_the_job_is_queued_again(place: Path) -> None:
+def test_sigterm_reaches_the_training_and_the_job_is_queued_again(place: Path, wait_for: Callable[..., None]) -> None:
     job = start(place, SKILLC_LAUNCHER="fsdp2")
     wait_for((place / "started").exists)
     job.send_signal(signal.SIGTERM)

@@ -16,7 +16,6 @@ from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_lab.studies import compare, cores, held_out_split, read_record, read_run_file, run_jobs
 from skillc_lab.studies.cells import write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of
-from tests.waiting import wait_for
 
 STUDIES = sorted((Path(__file__).resolve().parents[3] / "benchmarks" / "studies").iterdir())
 
@@ -215,7 +214,7 @@ def test_a_job_that_fails_leaves_its_words_and_lets_the_others_run(tmp_path):
     assert "two is refused" in (tmp_path / "logs" / "2.log").read_text()
 
 
-def test_no_process_outlives_the_one_that_asked_for_it(tmp_path):
+def test_no_process_outlives_the_one_that_asked_for_it(tmp_path, wait_for):
     path = tmp_path / "asks.py"
     path.write_text(
         f"import sys; sys.path[:0] = {sys.path!r}\n"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, require_name, unknown_name
+from skillc_gym.values import digits
 
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
@@ -26,7 +27,6 @@ SPLITS = ("all", "train", "valid", "test")
 KINDS = ("synthetic", "human")
 _TEST, _VALID = 500, 1_500
 _REMEMBERED = 1 << 9
-_MOST_DIGITS = 18  # Python reads no text of thousands of digits
 
 
 class HumanInstruction(NamedTuple):
@@ -212,10 +212,10 @@ def split_range(split: str, goals: int, order: str = "upstream") -> range:
 
 def split_of(task_id: str) -> str:
     """Returns the split of a task by its number in any order but verl-agent's; "" for what is no task id."""
-    number = task_id.rpartition("/")[2]
-    if not number.isdecimal() or len(number) > _MOST_DIGITS:
+    number = digits(task_id.rpartition("/")[2])
+    if number is None:
         return ""
-    return "test" if int(number) < _TEST else "valid" if int(number) < _VALID else "train"
+    return "test" if number < _TEST else "valid" if number < _VALID else "train"
 
 
 def combination(options: Mapping[str, Sequence[str]], number: int) -> tuple[tuple[str, str], ...]:
