@@ -21,7 +21,7 @@ from skillc_lab.board import (
     renewed_page,
     write_badge,
 )
-from skillc_lab.cli.command import Command, say
+from skillc_lab.cli.command import Command, refuse_options, say
 from trainers.tracking import json_line, make_folder
 
 _RESULTS, _PAGE = Path("benchmarks/records/board"), Path("docs/board.md")
@@ -58,6 +58,7 @@ def _run(options: BoardOptions) -> int:
         return _add(options, folder)
     if options.result is not None:
         raise ConfigError(f"skillc board show takes no file; to take {options.result} in: skillc board add")
+    refuse_options(options, ("name", "revision", "page"), "skillc board show", ", or take skillc board add")
     if options.results is not None and not folder.is_dir():
         raise ConfigError(f"{folder} is no folder of results; skillc board add makes one")
     for name, table in board_tables(read_results(folder)).items():

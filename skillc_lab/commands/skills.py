@@ -61,7 +61,7 @@ class SkillsOptions:
     """How much of it check prints."""
 
 
-_OF_CHECK = ("env", "model", "shows")
+_OF_CHECK = ("env", "model", "shows", "grade")
 
 
 def _check(options: SkillsOptions) -> int:

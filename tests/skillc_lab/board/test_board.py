@@ -224,6 +224,7 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert "0.0 % without skills" in result.with_suffix(".svg").read_text()
     assert "[My model](./my-model-four.json) | v1 |" in (tmp_path / "board" / "board.md").read_text()
     assert "My model" in says("board")
+    assert "no use for --name" in says("board show --name Other", status=2)
     # The file is all that others need.
     says("board add --results theirs --page page.md", result)
     assert (tmp_path / "theirs" / result.name).read_bytes() == result.read_bytes()

@@ -165,6 +165,7 @@ OTHERS = {
         ("check alfworld webshop", "looks at one library, got 'webshop' beside it"),
         ("check alfworld --shows heet", "Did you mean 'heat'"),
         ("lint alfworld --shows heat", "no use for --shows"),
+        ("diff alfworld webshop --grade none", "no use for --grade"),
     ],
     "skills test": [("nowhere --model scripted", "No skill library")],
     "learn-skills": [
