@@ -57,7 +57,8 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
         stamps = tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     except (OSError, RuntimeError) as error:  # links that form a ring are a RuntimeError
         why = getattr(error, "strerror", None) or type(error).__name__
-        raise SkillFileError(f"The skill library {brief(str(folder))} cannot be read ({why})") from error
+        where = brief(str(getattr(error, "filename", None) or folder))
+        raise SkillFileError(f"The skill library {brief(str(folder))} cannot be read ({why}: {where})") from error
     return _load(folder.resolve().name, stamps)
 
 
@@ -134,7 +135,9 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
 def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
     single = folder / SKILL_FILE
-    files = [single] if single.is_file() else sorted(folder.glob(f"*/{SKILL_FILE}"))
+    # A link that leads nowhere counts: it is refused when it is read, where a library without it would be another one.
+    places = (each / SKILL_FILE for each in folder.iterdir())
+    files = [single] if os.path.lexists(single) else sorted(place for place in places if os.path.lexists(place))
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")
     if len(files) > MAX_SKILLS:

@@ -30,14 +30,16 @@ def write_library(skills: Iterable[Skill], folder: Path) -> Path:
         contents[name] = _content(skill, name)
     if folder.is_dir() and any(folder.iterdir()):
         raise SkillFileError(f"{folder} is not empty; name another folder, so that nothing is overwritten")
+    made: list[Path] = []  # what another process writes meanwhile is its own
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
             (folder / name).mkdir()
+            made.append(folder / name)
             (folder / name / SKILL_FILE).write_bytes(content)
     except OSError as error:
-        for name in contents:
-            shutil.rmtree(folder / name, ignore_errors=True)
+        for place in made:
+            shutil.rmtree(place, ignore_errors=True)
         raise SkillFileError(f"The folder {folder} cannot be made ({error.strerror}); name another one") from error
     return folder
 

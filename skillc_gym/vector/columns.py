@@ -26,11 +26,14 @@ class InfoColumns(dict[str, Any]):
     def __init__(self, make: Callable[..., dict[str, Any]], *args: Any) -> None:
         self._make: Callable[..., dict[str, Any]] | None = make
         self._args = args
+        # The encoder of json reads the memory to see whether there is anything.
+        dict.__setitem__(self, "", None)
 
     def fill(self) -> None:
         """Makes the content, unless it is there."""
         make, args, self._make, self._args = self._make, self._args, None, ()
         if make is not None:
+            dict.clear(self)
             dict.update(self, make(*args))
 
     def tell(self, member: int, info: Info) -> None:
@@ -51,7 +54,9 @@ def _fills_first(name: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def filled(self: InfoColumns, *args: Any, **kwargs: Any) -> Any:
-        self.fill()
+        for each in (self, *args):
+            if isinstance(each, InfoColumns):
+                each.fill()
         return method(self, *args, **kwargs)
 
     return filled

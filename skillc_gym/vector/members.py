@@ -127,8 +127,9 @@ class ResetOptions:
 
 def _require_task(core: Any, task_id: Any) -> None:
     """UnknownNameError for a task that an environment does not have."""
-    if isinstance(core, TextTaskEnv) and isinstance(task_id, str):
-        core.task_type_of(task_id)  # which need not list them: there may be millions
+    if isinstance(core, TextTaskEnv):
+        if isinstance(task_id, str):  # what else a reset takes, such as the number of a goal, the members check
+            core.task_type_of(task_id)  # which need not list them: there may be millions
     else:
         require_name("task id", task_id, getattr(core, "task_ids", (task_id,)), "See the environment's task_ids.")
 

@@ -309,7 +309,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _start_all(self, episodes: Mapping[int, GroupStart]) -> None:
         """Starts groups: all of them, or none if a member raises."""
-        self._ready = False
+        self._ready = self.closed = False  # members start again after close()
         for group in episodes:
             self._started[group] = False
             self._hold(self.members(group))

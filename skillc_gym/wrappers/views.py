@@ -151,7 +151,9 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         """Acts; the observation is the history and what is new."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         # A wrapper further in may number the commands; one of a user's may not say which was carried out.
-        shown = info.get("executed_action") or (action if isinstance(action, str) else self._command(action))
+        shown = info.get("executed_action")  # "" for a reply in which no command was found
+        if shown is None:
+            shown = action if isinstance(action, str) else self._command(action)
         shown = shown[: _ROOM_FOR_ACTION - 4]
         self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation

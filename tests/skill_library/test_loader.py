@@ -255,6 +255,14 @@ def test_links_within_a_library_and_to_a_library_are_fine(tmp_path):
     assert len(read_agent_skills(own.parent)) == 2
 
 
+def test_a_link_that_leads_nowhere_is_no_smaller_library(tmp_path):
+    library = write(tmp_path / "library" / "own").parents[1]
+    (library / "gone").mkdir()
+    (library / "gone" / "SKILL.md").symlink_to(library / "nowhere")
+    with pytest.raises(SkillFileError, match="gone"):
+        load_library(library)
+
+
 def test_an_installed_packages_library_may_consist_of_links(tmp_path, monkeypatch):
     (tmp_path / "package" / "a").mkdir(parents=True)
     (tmp_path / "package" / "a" / "SKILL.md").symlink_to(write(tmp_path / "store"))

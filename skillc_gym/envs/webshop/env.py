@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
 from skillc_gym.envs.webshop.catalog.catalog import escape_marks
+from skillc_gym.envs.webshop.catalog.generate import GENERATOR_OPTIONS
 from skillc_gym.envs.webshop.catalog.image_features import FEATURES, ImageFeatures
 from skillc_gym.envs.webshop.catalog.opening import Source, open_catalog
 from skillc_gym.envs.webshop.goals.goals import Goal
@@ -125,6 +126,8 @@ class WebShopEnv(TextTaskEnv):
             raise ConfigError(f"generator= is a dictionary such as {{'size': 1000}}; got {generator!r}.")
         if generator and data != "generated":
             raise ConfigError(f"generator={dict(generator)} needs data='generated'; got data={data!r}.")
+        for name in generator or ():
+            require_name("option of the generator", name, GENERATOR_OPTIONS)
         self.catalog = open_catalog(data, num_products=theirs.get("num_products"), **(generator or {}))
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
@@ -293,6 +296,9 @@ class WebShopEnv(TextTaskEnv):
         return score(goal, product, chosen, self.goals.price(goal, page.product), **nouns)
 
     def _observe(self) -> str:
+        return self._shown()[:MAX_OBSERVATION]
+
+    def _shown(self) -> str:
         kind = self._page.kind
         if self.observation_mode == "text":
             if kind == "index":

@@ -84,5 +84,8 @@ def _locked(path: Path) -> IO[bytes] | None:
 
 
 def mapped(folder: Path, *names: str) -> tuple[NDArray[Any], ...]:
-    """Maps arrays of a folder; plain, since slices of `numpy.memmap` cost several times more."""
-    return tuple(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in names)
+    """Maps arrays of a folder; plain, since slices of `numpy.memmap` cost several times more. OSError, ValueError."""
+    try:
+        return tuple(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in names)
+    except EOFError as error:
+        raise ValueError(f"a file in {folder} is empty") from error

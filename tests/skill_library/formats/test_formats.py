@@ -217,6 +217,15 @@ def test_nothing_is_overwritten(tmp_path):
         write_library(read_bank(BANK), tmp_path / "x")
 
 
+def test_what_another_process_writes_at_once_stays(tmp_path, monkeypatch):
+    theirs = write_library(read_bank(BANK), tmp_path / "library")
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter(()))
+    with pytest.raises(SkillFileError, match="File exists"):
+        write_library(read_bank(BANK), theirs)
+    monkeypatch.undo()
+    assert len(list(theirs.iterdir())) == len(read_agent_skills(theirs))
+
+
 @pytest.mark.parametrize(
     ("skills", "fault"),
     [

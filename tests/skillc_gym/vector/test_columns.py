@@ -1,4 +1,5 @@
 import copy
+import json
 import pickle
 
 import numpy as np
@@ -59,13 +60,14 @@ def test_arrays_of_one_shape_are_stacked():
         lambda infos: pickle.loads(pickle.dumps(infos)),
         copy.copy,
         copy.deepcopy,
+        lambda infos: json.loads(json.dumps(infos)),
     ],
 )
 def test_columns_made_late_are_the_dict_they_become(look):
     made = []
     infos = InfoColumns(lambda n: made.append(n) or {"n": n, "m": [n]}, 3)
     assert not made
-    assert look(infos) == {"n": 3, "m": [3]} == infos
+    assert look(infos) == {"n": 3, "m": [3]} == infos == InfoColumns(lambda: {"n": 3, "m": [3]})
     assert made == [3]
 
 

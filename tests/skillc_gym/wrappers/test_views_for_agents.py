@@ -95,6 +95,12 @@ def test_a_history_shows_the_task_and_the_last_exchanges():
     assert said[2] in env.observation_space
 
 
+def test_a_history_keeps_thoughts_to_the_agent():
+    env = TextHistory(ActionFormat(pick_env()))
+    env.reset(seed=0)
+    assert "secret" not in env.step("<think>secret</think>")[0]
+
+
 def test_a_history_names_numbered_commands(numbered):
     env = TextHistory(numbered)
     env.reset(seed=0)

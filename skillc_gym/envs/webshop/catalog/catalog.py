@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from skillc_gym.envs.webshop.search.searcher import SearchIndex
 from skillc_gym.envs.webshop.workplace import mapped
 from skillc_gym.errors import CatalogError, MissingDataError
 
+_Read = TypeVar("_Read")
 _REMEMBERED, _REMEMBERED_ESCAPED = 256, 1 << 10
 _MARK = re.compile(r"\[(\s*(?:SEP|(?:clicked\s+)?button_?)\s*)\]", re.IGNORECASE)
 
@@ -120,11 +121,14 @@ class Catalog:
 
     def listing(self, index: int) -> Listing:
         """Returns what a list of results shows of a product."""
-        return read_listing(self._record(index), index)
+        return self._read(read_listing, index)
 
     def _product(self, index: int) -> Product:
+        return self._read(read_record, index)
+
+    def _read(self, read: Callable[[bytes, int], _Read], index: int) -> _Read:
         try:
-            return read_record(self._record(index), index)
+            return read(self._record(index), index)
         except ValueError as error:
             raise self._damaged(error) from error
 

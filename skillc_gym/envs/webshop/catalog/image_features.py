@@ -31,7 +31,7 @@ class ImageFeatures:
                 f"There is no file of features {os.fspath(path)!r}; leave image_features= out, or name an .npz file "
                 "with urls and features."
             ) from error
-        except (OSError, ValueError, KeyError, BadZipFile) as error:
+        except (EOFError, OSError, TypeError, ValueError, KeyError, BadZipFile) as error:
             raise CatalogError(f"{os.fspath(path)!r} is no .npz file with urls and features: {error}") from error
         if (*urls.shape, FEATURES) != self._features.shape or urls.ndim != 1:
             raise CatalogError(

@@ -87,6 +87,11 @@ class _Text:
             self._place = end
             return value
 
+    def end(self) -> None:
+        """Refuses what follows: two files in one would be read as the first alone."""
+        if found := self.peek():
+            raise self.broken(f"{found!r} follows its end")
+
     def broken(self, why: str) -> CatalogError:
         return CatalogError(
             f"{self.path} cannot be read to its end: {self.number:,} whole elements, then {why}. It may be cut off; "
@@ -117,7 +122,8 @@ def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:
     with closing(_Text(path)) as text:
         text.take(brackets[0])
         if text.peek() == brackets[1]:
-            return
+            text.take(brackets[1])
+            return text.end()
         while True:
             key = text.value() if keyed else ""
             if not isinstance(key, str):
@@ -127,7 +133,7 @@ def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:
             yield key, text.value()
             text.number += 1
             if text.take("," + brackets[1]) == brackets[1]:
-                return
+                return text.end()
 
 
 def first_mark(path: Path) -> str:

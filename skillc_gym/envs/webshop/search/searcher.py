@@ -73,6 +73,8 @@ class SearchIndex:
         self._documents, self._size = documents, size
         self._hashes, self._term_ends = mapped(folder, "hashes", "term_ends")
         self._texts = _bytes(folder / "terms.bin")
+        if len(self._texts) != (wanted := int(self._term_ends[-1])):
+            raise ValueError(f"terms.bin has {len(self._texts)} bytes instead of {wanted}")
         self._starts, self._docs, self._codes, self._highest = mapped(folder, "starts", "docs", "codes", "highest")
         self._saturations, self._products, self._ties = mapped(folder, "saturations", "products", "ties")
         dense, self._columns = mapped(folder, "dense_terms", "columns")

@@ -52,7 +52,7 @@ def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     assert not list((tmp_path / "webshop").iterdir())
 
 
-@pytest.mark.parametrize("name", ["docs.npy", "window_starts.npy", "human.json", "products.bin", "goals"])
+@pytest.mark.parametrize("name", ["docs.npy", "ties.npy", "terms.bin", "human.json", "products.bin", "goals"])
 def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     monkeypatch.setattr("skillc_gym.envs.webshop.goals.tables._LARGE", 10)
     monkeypatch.setattr("skillc_gym.envs.webshop.search.searcher._SMALL", 10)
@@ -60,9 +60,10 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     build_catalog(GeneratedSource(60), folder)
     path = next(folder.glob("goals-human-*")) / "product.npy" if name == "goals" else folder / name
     kept = path.read_bytes()
-    path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[:9])
-    with pytest.raises(CatalogError, match="damaged"):
-        WebShopEnv(data=folder, goals="human").catalog.product(0)
+    path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[: 9 * (name != "ties.npy")])
+    for part in ("product", "listing"):
+        with pytest.raises(CatalogError, match="damaged"):
+            getattr(WebShopEnv(data=folder, goals="human").catalog, part)(0)
 
 
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):

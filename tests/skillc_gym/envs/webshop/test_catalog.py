@@ -270,7 +270,17 @@ def test_files_are_read_in_any_window(tmp_path, monkeypatch, chunk):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"[1 2]", b"[1,]", b"nonsense", b"[\xff]", b"[" * 100_000, gzip.compress(b"[1, 2]" * 99, mtime=0)[:30]],
+    [
+        b"",
+        b"[1 2]",
+        b"[1,]",
+        b"[1]\n[2]",
+        b"[]]",
+        b"nonsense",
+        b"[\xff]",
+        b"[" * 100_000,
+        gzip.compress(b"[1, 2]" * 99, mtime=0)[:30],
+    ],
 )
 def test_broken_arrays(tmp_path, content):
     path = tmp_path / ("x.json.gz" if content.startswith(b"\x1f") else "x.json")
@@ -477,3 +487,11 @@ def test_attributes_without_number_or_end_make_no_purchase_wait(tmp_path):
         env = WebShopEnv(data=catalog, goals=kind)
         assert env.goals.goal(0).attributes == tuple(asked[:100])
         assert 0 <= env.best_score(f"{kind}/0") <= 1
+
+
+def test_what_is_shown_of_an_endless_text_is_in_the_observation_space(tmp_path):
+    env = WebShopEnv(data=catalog_of(tmp_path, {**ROW, "name": "&" * 400_000}), observation_mode="html")
+    env.reset(seed=0, options={"task_id": 0})
+    observation, *_ = env.step("search[rug]")
+    assert observation in env.observation_space
+    assert len(observation) > 1_000_000

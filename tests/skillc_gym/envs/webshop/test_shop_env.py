@@ -131,6 +131,7 @@ def test_modes_show_the_same_pages(mode, env):
         (ConfigError, "needs data='generated'", {"generator": {"size": 3}}),
         (ConfigError, "generator= is a dictionary", {"generator": "x"}),
         (UnknownNameError, "'size'", {**GENERATED, "generator": {"sice": 5}}),
+        (UnknownNameError, "num_products", {**GENERATED, "generator": {"num_products": 5}}),
         (ConfigError, "leave one out", {**GENERATED, "generator": {"size": 5}}),
         (ConfigError, "whole number", {**GENERATED, "generator": {"seed": "x"}}),
     ],
