@@ -16,7 +16,7 @@ __all__ += ["signal_allocation", "skill_needed", "value_allocation"]
 
 
 def fading_allocation(gap: float, group_size: int, full_gap: float = 0.2) -> int:
-    """``n+ = max(1, round(G / 2 * clip(gap / full_gap, 0, 1)))``, halves rounded up.
+    """``n+ = max(1, round(floor(G / 2) * clip(gap / full_gap, 0, 1)))``, halves rounded up.
 
     One rollout always sees the skill, so that the gap stays known and following the skill stays practised. The gap is
     success with the skill minus success without; at ``full_gap`` half of the group sees it. At least 2 rollouts.

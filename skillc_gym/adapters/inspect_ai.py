@@ -16,6 +16,7 @@ from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_request
 from skillc_gym.errors import needs_extra
 from skillc_gym.panels import ranked
 from skillc_gym.values import require_whole
+from skillc_gym.wrappers.action_format import with_thoughts
 
 with needs_extra("inspect-ai", "inspect"):
     from inspect_ai import Task, task
@@ -83,13 +84,19 @@ def play(make: Callable[[], ChatEnv]) -> Any:
                     state = await generate(state)
                     if state.completed:
                         break
-                    state.messages += _messages(env.step(state.output.completion).messages)
+                    state.messages += _messages(env.step(_reply(state.output.message)).messages)
             finally:
                 env.cut()
                 state.store.set(_STORE, env.record())
         return state
 
     return solve
+
+
+def _reply(message: Any) -> str:
+    """In one text; Inspect takes thoughts out of what OpenAI-compatible servers say."""
+    parts = message.content if isinstance(message.content, list) else []
+    return with_thoughts(message.text, next((part.reasoning for part in parts if part.type == "reasoning"), None))
 
 
 @metric  # type: ignore[untyped-decorator]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from gymnasium.error import ResetNeeded
+
 from skillc_gym.adapters.chat_env import EPISODE_OVER, ChatEnv
 from skillc_gym.errors import ConfigError, SkillCError, needs_extra
 
@@ -131,10 +133,11 @@ def create_server(make: Callable[[], ChatEnv], *, split: str = "tasks", sessions
     """Makes the FastAPI application, for so many sessions; serve it with uvicorn, or name it in an ``openenv.yaml``."""
     factory = partial(SkillEnvironment, make, split)
     app = create_app(factory, ChatAction, ChatObservation, env_name="skillc", max_concurrent_envs=sessions)
-    app.add_exception_handler(SkillCError, _in_words)
+    for mistake in (SkillCError, ResetNeeded):  # a step over plain HTTP has no session, so no episode
+        app.add_exception_handler(mistake, _in_words)
     return app
 
 
 async def _in_words(request: Any, error: Exception) -> Any:
-    """Answers a bad reset over HTTP; the websocket of OpenEnv tells the words itself."""
+    """Answers a bad request over HTTP; the websocket of OpenEnv tells the words itself."""
     return JSONResponse({"detail": str(error)}, status_code=422)

@@ -61,4 +61,5 @@ def dataset_rows(requests: Iterable[EpisodeRequest], prompt: str = "") -> list[d
     condition. With ``GRPOConfig(shuffle_dataset=False)`` the two rows of a pair stay side by side. ``prompt`` stands
     before the task.
     """
-    return [{"prompt": [{"role": "user", "content": prompt}], **request.to_row()} for request in requests]
+    content = f"{prompt}\n\n" if prompt else ""  # TRL appends the task as it stands
+    return [{"prompt": [{"role": "user", "content": content}], **request.to_row()} for request in requests]

@@ -14,6 +14,7 @@ from typing import Any
 from skillc_gym.adapters.chat_env import ChatEnv, EpisodeRequest, paired_requests, tasks_of
 from skillc_gym.errors import needs_extra
 from skillc_gym.values import require_whole
+from skillc_gym.wrappers.action_format import with_thoughts
 
 with needs_extra("verifiers", "verifiers"):
     import httpx
@@ -114,7 +115,7 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
             async with player.interaction(type(task)(data.model_copy(update=seen), task.config)) as interaction:
                 segment = await interaction.turn()
                 while not segment.terminated:
-                    step = chat.step(segment.last_reply)
+                    step = chat.step(_reply(segment))
                     if step.done:
                         break
                     segment = await interaction.turn(step.messages[-1]["content"])
@@ -123,6 +124,12 @@ class SkillEnv(vf.Env[SkillEnvConfig]):  # type: ignore[misc]
         trace.record_reward("episode_return", record["episode_return"])
         trace.record_metrics(chat.numbers())
         trace.info.update(record)
+
+
+def _reply(segment: Any) -> str:
+    """In one text; servers and renderers that parse thoughts take them out of the content."""
+    thoughts = (message.reasoning_content for message in reversed(segment.messages) if message.role == "assistant")
+    return with_thoughts(segment.last_reply, next(thoughts, None))
 
 
 class ChatHarness(vf.Harness[vf.HarnessConfig]):  # type: ignore[misc]

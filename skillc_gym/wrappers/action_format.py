@@ -33,6 +33,11 @@ def format_reply(command: str, thought: str = "") -> str:
     return f"<think>{thought}</think><action>{command}</action>"
 
 
+def with_thoughts(said: str, thoughts: str | None) -> str:
+    """A reply in one text, of what servers that parse thoughts give apart."""
+    return said if not thoughts or "<think>" in said else f"<think>{thoughts}</think>{said}"
+
+
 def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
     """Finds the command in a reply, and judges the reply's form.
 

@@ -17,6 +17,7 @@ import httpx
 import openai
 
 from skillc_gym.errors import ServerError
+from skillc_gym.wrappers.action_format import with_thoughts
 from trainers.engines.openai_options import ServerOptions
 from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
@@ -188,7 +189,7 @@ def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None) -> TextR
     said = message.get("content") or ""
     if not isinstance(said, str) or not isinstance(thoughts, str | None):
         raise TypeError("a reply that is no text")
-    text = said if thoughts is None else f"<think>{thoughts}</think>{said}"
+    text = with_thoughts(said, thoughts)
     # Half a surrogate pair is no text: the next request could not quote it.
     text.encode()
     read, written = (_tokens((usage or {}).get(name)) for name in ("prompt_tokens", "completion_tokens"))

@@ -78,7 +78,7 @@ class PairedAdvantages:
 
     Raises:
         ConfigError: An update lacks rows of its batch. verl drops those whose episodes failed, which may be all that
-            saw the skill.
+            saw the skill. Or verl was told to replace single rows.
     """
 
     estimator: GroupAdvantage
@@ -86,6 +86,12 @@ class PairedAdvantages:
     parameter_sync_step: int
 
     def _balance_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
+        sampler = self.config.trainer.get("v1", {}).get("sampler", {})
+        if self.config.algorithm.get("filter_groups", {}).get("enable") or sampler.get("sync_refill_failed_groups"):
+            raise ConfigError(
+                "algorithm.filter_groups.enable and trainer.v1.sampler.sync_refill_failed_groups replace single rows, "
+                "which parts pairs; switch both off"
+            )
         asked = self.config.data.train_batch_size // self.parameter_sync_step
         played = len({key.rsplit("_", 2)[0] for key in batch.keys})  # row_sample_part
         if played < asked:

@@ -233,7 +233,7 @@ def policy_value(
 ) -> torch.Tensor:
     """The policy gradient's part of the objective alone, for measuring what a share of the advantages contributes."""
     inputs = loss_inputs(batch, figures, loss.name, update=0, exact_sampling=exact_sampling)
-    return _weighted_sum(batch.weights[loss.name], inputs.mask, loss(inputs).values)
+    return loss.coefficient * _weighted_sum(batch.weights[loss.name], inputs.mask, loss(inputs).values)
 
 
 def _weighted_sum(weights: torch.Tensor, mask: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

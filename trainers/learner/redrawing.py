@@ -21,14 +21,15 @@ Played = tuple[Trajectory, dict[str, FloatArray]]
 
 
 def split_by_difference(played: Sequence[Played], returns: Returns) -> tuple[list[Played], list[Played]]:
-    """Rollouts of groups whose returns differ, and of groups in which all are alike."""
+    """Rollouts of tasks whose returns differ, and of tasks in which all are alike."""
     batch = RolloutBatch.from_trajectories([trajectory for trajectory, _ in played], returns)
-    seen: dict[int, set[float]] = {}
-    for (trajectory, _), value in zip(played, batch.returns, strict=True):
-        seen.setdefault(trajectory.group, set()).add(float(value))
+    seen: dict[str, set[float]] = {}
+    # An update may hold two groups of one task, which advantages compare.
+    for task, value in zip(batch.task, batch.returns, strict=True):
+        seen.setdefault(task, set()).add(float(value))
     sides: tuple[list[Played], list[Played]] = [], []
-    for each in played:
-        sides[len(seen[each[0].group]) == 1].append(each)
+    for task, each in zip(batch.task, played, strict=True):
+        sides[len(seen[task]) == 1].append(each)
     return sides
 
 
@@ -55,6 +56,8 @@ def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:
         )
     learns = recipe.rows or recipe.curriculum.steers or recipe.advantage.judges_steps
     learns = learns or recipe.allocation.name not in ("never", "always")
+    # Normalised over the whole update, rollouts of a group that are all alike still differ from the others.
+    learns = learns or getattr(recipe.advantage, "scope", "group") == "batch"
     # Penalty and entropy bonus only regularise, so that they may miss some groups.
     learns = learns or not all(
         loss.needs_advantages or loss.reads_advantages or loss.regularises for loss in recipe.losses

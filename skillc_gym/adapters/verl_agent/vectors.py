@@ -162,7 +162,13 @@ class WebshopEnvs(_Envs):
                 f"{self.env_num} different goals are drawn at each reset, from {self.goal_idxs} of the catalogue's "
                 f"{len(env.goals)}: use a larger catalogue, or fewer groups"
             )
-        self._kind, self._draw = env.goals.kind, np.random.RandomState(seed)
+        self._kind, self._seed, self._draw = env.goals.kind, seed, np.random.RandomState(seed)
+
+    def records(self) -> Infos:
+        """As of all; the seed of a group's order stands with the task, since a number is another goal in each."""
+        seeds = np.repeat(self._seed + np.arange(self.env_num), self.group_n).tolist()
+        told = zip(super().records(), seeds, strict=True)
+        return [{**record, "task_id": f"{record['task_id']}@{seed}"} for record, seed in told]
 
     def reset(self) -> tuple[list[str], Infos]:
         """Draws a goal for every group, without repetition, and starts it; returns observations, infos."""

@@ -193,6 +193,7 @@ def test_goals_are_drawn_from_the_order_of_each_group():
             alone = envs.groups.envs[2 * group].unwrapped
             goal = alone.goals.goal(int(infos[2 * group]["task_id"].partition("/")[2]))
             assert panel.best_score(f"synthetic/{group}") == alone.best_score(infos[2 * group]["task_id"])
+            assert envs.records()[2 * group]["task_id"] == f"{infos[2 * group]['task_id']}@{3 + group}"
             prices = [alone.goals.price(goal, product) for product in range(len(alone.catalog))]
             drawn = panel.goals.goal(group)
             assert [panel.goals.price(drawn, product) for product in range(len(alone.catalog))] == prices

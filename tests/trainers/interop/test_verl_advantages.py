@@ -68,7 +68,12 @@ class Paired(PairedAdvantages, PPOTrainerSync):
         self.estimator, self.parameter_sync_step = estimator, 1
         algorithm = {"use_kl_in_reward": False, "adv_estimator": "tried", "gamma": 1.0, "lam": 1.0}
         self.config = OmegaConf.create(
-            {"algorithm": algorithm, "data": {"train_batch_size": rows}, "actor_rollout_ref": {"rollout": {"n": 1}}}
+            {
+                "algorithm": {**algorithm, "filter_groups": {"enable": False}},
+                "data": {"train_batch_size": rows},
+                "actor_rollout_ref": {"rollout": {"n": 1}},
+                "trainer": {"v1": {"sampler": {"sync_refill_failed_groups": False}}},
+            }
         )
 
 
@@ -115,3 +120,11 @@ def test_an_update_that_lacks_rows_is_refused(estimator, monkeypatch):
     assert Paired(2, estimator)._balance_batch(batch, metrics={}) is batch
     with pytest.raises(ConfigError, match="3 rows in this update, got those of 2"):
         Paired(3, estimator)._balance_batch(batch, metrics={})
+
+
+@pytest.mark.parametrize("switch", ["algorithm.filter_groups.enable", "trainer.v1.sampler.sync_refill_failed_groups"])
+def test_what_replaces_single_rows_is_refused(estimator, switch):
+    trainer = Paired(2, estimator)
+    OmegaConf.update(trainer.config, switch, True)
+    with pytest.raises(ConfigError, match=switch):
+        trainer._balance_batch(SimpleNamespace(keys=["a_0_0", "b_0_0"]), metrics={})

@@ -28,11 +28,11 @@ from trainers.advantages import Grpo, RolloutBatch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.rollouts_of import batch_of, episode
+from tests.trainers.rollouts_of import batch_of, episode, trajectory
 from trainers.engines.lockstep import LockstepEngine
 from trainers.learner import Objective, make_objective
 from trainers.learner.ahead import Ahead, Drawn, WeightsCopy, check_ahead
-from trainers.learner.redrawing import check_redrawing
+from trainers.learner.redrawing import check_redrawing, split_by_difference
 from trainers.learner.setup import SharedMemory
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, TokenLoss
 from trainers.losses.distillation import Relabelling
@@ -330,6 +330,15 @@ def test_methods_that_learn_from_all_groups_refuse_it(method: str) -> None:
         check_redrawing(TrainConfig(model="m", redraw_groups=1), get_recipe(method))
 
 
+def test_what_compares_a_whole_update_refuses_it_and_two_groups_of_one_task_are_compared() -> None:
+    config = TrainConfig(model="m", redraw_groups=1)
+    check_redrawing(config, get_recipe("grpo", advantage="csca", scope="group"))
+    with pytest.raises(ConfigError, match="learns from those too"):
+        check_redrawing(config, get_recipe("grpo", advantage="csca"))
+    played = [(replace(trajectory(episode("t", won=group == 0)), group=group), {}) for group in (0, 1)]
+    assert split_by_difference(played, "won") == (played, [])
+
+
 def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(winning: Make) -> None:
     with pytest.raises(ConfigError, match="at least 2"):
         start_learner(winning(redraw_groups=1, group_size=1))
@@ -498,3 +507,15 @@ def test_what_cannot_be_played_ahead_is_refused(named: Make, changes: Any, proce
     asked = named(**AHEAD, **changes)
     with pytest.raises(ConfigError, match=why):
         check_ahead(asked, recipe_in(asked.env, asked.method, asked.method_options), processes)
+
+
+def test_a_teacher_without_a_lesson_reads_what_the_student_reads(toy: Make) -> None:
+    learner = start_learner(toy(method="opid+value", max_context=96))
+    batch = learner.play(*learner.draw(1), 1)
+    lost = RolloutBatch.from_trajectories(
+        [replace(each, episode=replace(each.episode, won=False)) for each in batch.trajectories]
+    )
+    lost, advantages, _ = learner.credit(lost)
+    rows, _ = learner.extra_rows(lost, advantages, 1)
+    assert {bool(lost.condition[row.trajectory]) for row in rows} == {True, False}
+    assert all(row.teachers["policy"].prompt_ids == row.row.prompt_ids for row in rows)

@@ -274,9 +274,11 @@ def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -
 
 
 def _taught(update: UpdateView, rows: Sequence[TrainingRow], text: str) -> list[TrainingRow]:
-    """Rows with a teacher that reads this text, for the loss that acts on each."""
+    """Rows with a teacher that reads this text, or without one what the student reads, for the loss on each."""
     teach = update.prompts.with_skill_text
-    return [replace(row, teachers=dict.fromkeys(row.weights, teach(row.row, text))) for row in rows]
+    return [
+        replace(row, teachers=dict.fromkeys(row.weights, teach(row.row, text) if text else row.row)) for row in rows
+    ]
 
 
 def _credited(update: UpdateView, i: int, place: int, loss: str, text: str | None = None) -> list[TrainingRow]:
