@@ -11,7 +11,7 @@ pytest.importorskip("inspect_ai", reason="needs the inspect extra, in an environ
 
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import read_eval_log
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage, get_model
 
 from skillc_gym.adapters.inspect_ai import skill_task
 
@@ -59,6 +59,19 @@ def test_a_limit_of_inspect_truncates(model, tmp_path):
     assert metrics["all"] == 0.0
     assert {(record["truncated"], record["terminated"]) for record in records} == {(True, False)}
     assert max(record["steps"] for record in records) <= 2
+
+
+def test_thoughts_that_a_server_gives_apart_are_part_of_the_reply(tmp_path):
+    def apart(*asked):
+        output = scripted(*asked)
+        thought, _, said = output.completion.partition("</think>")
+        reasoning = ContentReasoning(reasoning=thought.removeprefix("<think>"))
+        output.choices[0].message.content = [reasoning, ContentText(text=said)]
+        return output
+
+    records, metrics = play(get_model("mockllm/model", custom_outputs=apart, memoize=False), tmp_path)
+    assert metrics["1"] == 1.0
+    assert {record["malformed"] for record in records} == {0}
 
 
 def test_the_average_score_is_over_all_epochs(tmp_path):

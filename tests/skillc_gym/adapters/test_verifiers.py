@@ -78,6 +78,18 @@ def test_a_member_whose_model_cannot_be_asked_is_no_loss(folder):
     assert not any("gap" in trace["metrics"] for trace in episode["traces"])
 
 
+def test_thoughts_that_a_server_gives_apart_are_part_of_the_reply(folder):
+    def apart(number, body):
+        thought, _, said = expert_reply(body["messages"]).partition("</think>")
+        message = {"role": "assistant", "content": said, "reasoning_content": thought.removeprefix("<think>")}
+        answer = {"id": "c1", "object": "chat.completion", "created": 0, "model": body["model"]}
+        answer["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        return lambda handler, _: handler.json(200, answer) or True
+
+    (episode,) = evaluate(folder, "--env.taskset.tasks", "1", faults=apart)
+    assert [trace["info"]["malformed"] for trace in episode["traces"]] == [0, 0]
+
+
 def test_the_package_for_the_hub_plays_from_its_wheel(tmp_path):
     folder = wheel_of("verifiers", tmp_path)
     (episode,) = evaluate(folder, "--env.taskset.tasks", "1", module="skillc_household")
