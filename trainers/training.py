@@ -18,8 +18,8 @@ from trainers.models import bfloat16_warning, check_model, hub_access, load_toke
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
-from trainers.rollout.opening import require_library, split_tasks
-from trainers.tracking import write_json
+from trainers.rollout.opening import require_library, split_tasks, tasks_sha256
+from trainers.tracking import weights_sha256, write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
 from trainers.tracking.progress import Progress, SilentProgress
@@ -162,13 +162,17 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         stack.enter_context(folder.locked())
     checkpoint = folder.to_resume(config)
     prompts = make_prompts(config, chat)
-    saved = read_checkpoint(checkpoint, config, split.digest, prompts.library_sha256) if checkpoint else None
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
+    read = {"library_sha256": prompts.library_sha256, "tasks_sha256": tasks_sha256(config, tasks)}
+    if config.lora_rank or objective.needs_reference:  # else the checkpoint holds all weights
+        paths = dict.fromkeys((config.model_path, config.reference_path))
+        read["starts_sha256"] = " ".join(weights_sha256(Path(path)) for path in paths)
+    saved = read_checkpoint(checkpoint, config, split.digest, read) if checkpoint else None
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
     stack.callback(rollouts.close)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
-    setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers)
+    setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers, read)
     learner = Learner(setup, objective, backend)
     if learner.ahead is not None:
         stack.callback(learner.ahead.close)

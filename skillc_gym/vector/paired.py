@@ -200,7 +200,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         n_plus = asked.n_plus(wanted) or self._n_plus.tolist()
         skills = asked.skills()
         with self._all_or_nothing():
-            seeds = self._draw_seeds(seed)
+            seeds = self._draw_seeds(seed, whole=bool(wanted.all()))
             self._start_all(
                 {
                     group: GroupStart(seeds[group], tasks[group], n_plus[group], skills[group])
@@ -297,13 +297,13 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._np_random, self._np_random_seed = before, seed
             raise
 
-    def _draw_seeds(self, seed: Any) -> list[int]:
+    def _draw_seeds(self, seed: Any, *, whole: bool) -> list[int]:
         if not isinstance(seed, Iterable):
             super().reset(seed=None if seed is None else checked_seed(seed))
             drawn: list[int] = self.np_random.integers(2**31, size=self.num_groups).tolist()
             return drawn
         seeds = group_seeds(seed, self.num_groups, self.group_size)
-        if self._np_random is None:  # what is drawn later follows from the first seeds that were given
+        if whole or self._np_random is None:  # what is drawn later follows from the seeds of the last whole reset
             super().reset(seed=int(np.random.SeedSequence(seeds).generate_state(1)[0]))
         return seeds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -21,7 +20,7 @@ from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
 from trainers.engines import CHOOSING, ENGINES
 from trainers.evaluation import PairedOutcome, PairedReport
-from trainers.tracking import sha256_of_file
+from trainers.tracking import NO_WEIGHTS, sha256_of_file
 
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
@@ -33,8 +32,6 @@ _EVALUATING: Mapping[str, Any] = {
     "memory": "own",
 }
 """What evaluate is told beside the settings of training, with its defaults."""
-_NO_WEIGHTS = hashlib.sha256().hexdigest()
-"""What evaluate writes where there is no file of weights."""
 _SHA256 = re.compile("[0-9a-f]{64}")
 _PLAIN = re.compile(r"[\w .,:;+()/@=%-]*")
 """What may stand in a table: nothing that Markdown or HTML would read."""
@@ -68,7 +65,7 @@ class BoardResult:
     def version(self) -> str:
         """The revision, else the beginning of the weights' hash; "" where neither is known, as behind a server."""
         weights = self.about["weights_sha256"]
-        return self.about["revision"] or weights[:12] * (weights != _NO_WEIGHTS)
+        return self.about["revision"] or weights[:12] * (weights != NO_WEIGHTS)
 
     @property
     def notes(self) -> tuple[str, ...]:

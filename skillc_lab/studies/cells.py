@@ -86,15 +86,25 @@ def cell_path(plan: ComparisonPlan, cell: Cell) -> Path:
     return plan.folder / "cells" / f"{cell.name}.json"
 
 
-def write_cell(plan: ComparisonPlan, cell: Cell, result: CellResult) -> None:
-    """Writes a cell's result with the hashes of the protocol, the skill library and the start that it is of."""
-    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **_texts(plan, cell), **result.to_json()})
+def write_cell(
+    plan: ComparisonPlan, cell: Cell, result: CellResult, texts: Mapping[str, str | None] | None = None
+) -> None:
+    """Writes a cell's result with hashes of its protocol and of what that only names: of now, or those of a record."""
+    texts = _texts(plan, cell) if texts is None else texts
+    write_json(cell_path(plan, cell), {"protocol": plan.digest(cell), **texts, **result.to_json()})
 
 
 def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
     """Hashes of what a protocol only names: its files, and what the end is played with; None where it is not here."""
     start = plan.starts_sha256.get(cell.start)
     return {"library_sha256": plan.library_sha256(cell), "start_sha256": start, "end_sha256": plan.end_sha256(cell)}
+
+
+def kept_texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
+    """Those that a cell's file keeps; nothing where there is none."""
+    path = cell_path(plan, cell)
+    values = read_object(path) if path.is_file() else {}
+    return {name: values[name] for name in _CHANGED if values.get(name) is not None}
 
 
 def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:

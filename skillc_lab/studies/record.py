@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
+from skillc_lab.studies.cells import kept_texts
 from skillc_lab.studies.declared import preregistration
-from skillc_lab.studies.plan import UNTRAINED, ComparisonPlan
+from skillc_lab.studies.plan import UNTRAINED, Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult
 from skillc_lab.studies.table import MethodRow, method_rows
 from trainers.tracking import one_revision, provenance, write_json
@@ -58,6 +59,8 @@ class ComparisonRecord:
     title: str
     protocol: Mapping[str, Any]
     results: Sequence[CellResult]
+    texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By a cell's name, hashes of the skill library and the weights that it was of, as far as they were kept."""
 
     @property
     def baseline(self) -> str:
@@ -98,7 +101,10 @@ def record_path(plan: ComparisonPlan) -> Path:
 
 def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:
     """Writes the record of the cells that are there."""
-    record = ComparisonRecord(plan.title, plan.protocol, results)
+    kept = {cell.name: kept_texts(plan, cell) for cell in (Cell(*result.place) for result in results)}
+    record = ComparisonRecord(
+        plan.title, plan.protocol, results, {name: texts for name, texts in kept.items() if texts}
+    )
     values = {
         "title": record.title,
         "protocol": dict(record.protocol),
@@ -107,6 +113,7 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
         if plan.preregistered
         else None,
         "versions": provenance(),
+        "texts": dict(record.texts),
         **_packed(results),
     }
     write_json(record_path(plan), values)
@@ -129,7 +136,8 @@ def read_record(path: Path) -> ComparisonRecord:
             {**cell, "panel": panels[cell["panel_sha256"]], "versions": versions[cell["versions"]]}
             for cell in values["cells"]
         ]
-        return ComparisonRecord(str(values["title"]), values["protocol"], list(map(CellResult.from_json, cells)))
+        results = list(map(CellResult.from_json, cells))
+        return ComparisonRecord(str(values["title"]), values["protocol"], results, values.get("texts", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise TranscriptError(f"{path} is no record of a comparison: {error}") from error
 

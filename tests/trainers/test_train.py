@@ -12,7 +12,7 @@ import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
-from tests.trainers.toys import GRADED, timeless
+from tests.trainers.toys import GRADED, ToyEnv, timeless
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.learner import Learner
@@ -341,6 +341,23 @@ def test_a_run_does_not_go_on_with_other_texts_of_its_library(
         edit()
     with pytest.raises(CheckpointError, match="library has changed"):
         run(config)
+
+
+def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_weights(
+    toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = shutil.copytree(toy().model, tmp_path / "start")
+    config = toy(steps=1, model=str(model), kl_coef=0.1)
+    run(config)
+    with monkeypatch.context() as patch:
+        patch.setattr(ToyEnv, "identify", lambda env, tasks: {"content": sorted(tasks)[:1]}, raising=False)
+        with pytest.raises(CheckpointError, match="have the names, but not the content"):
+            run(config)
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(CheckpointError, match="which does not hold them"):
+        run(config)
+    assert run(toy(steps=1, run=str(tmp_path / "own"), kl_coef=0.0)).metrics
 
 
 def test_a_damaged_library_is_said_before_the_model_is_loaded(

@@ -26,21 +26,19 @@ if TYPE_CHECKING:
     )
     from trainers.evaluation.player import PolicyPlayer, policy_player
     from trainers.evaluation.policy import (
-        NO_WEIGHTS,
         PolicyReport,
         deciding_settings,
         evaluate_policy,
         evaluates,
         open_panel,
-        weights_sha256,
     )
     from trainers.evaluation.table import table as report_table
     from trainers.evaluation.table import validation_record
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["NO_WEIGHTS", "PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialReport"]
+__all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialReport"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
 __all__ += ["PolicyPlayer", "PolicyReport", "deciding_settings", "evaluate_policy", "evaluates", "open_panel"]
-__all__ += ["play_trials", "policy_player", "report_table", "validation_record", "weights_sha256"]
+__all__ += ["play_trials", "policy_player", "report_table", "validation_record"]

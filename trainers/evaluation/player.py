@@ -19,7 +19,15 @@ from trainers.memory.banked import BankOptions
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.rollout.collect import GroupRollouts
-from trainers.rollout.opening import graded_library, library_sha256, make_chat, make_rollouts, token_policy
+from trainers.rollout.opening import (
+    graded_library,
+    library_sha256,
+    make_chat,
+    make_rollouts,
+    tasks_of,
+    tasks_sha256,
+    token_policy,
+)
 from trainers.rollout.policies import EngineChat
 from trainers.rollout.text_policy import Journal, ServerChat, TextPolicy
 from trainers.tracking.files import read_object, write_json
@@ -84,6 +92,8 @@ class TextPlayer:
         wrappers = config.to_json()["env_wrappers"]
         # Left out where there are none, so that journals of older versions go on.
         header = {**decisive_settings(config), **({"env_wrappers": wrappers} if wrappers else {})}
+        if folder is not None:
+            header["tasks_sha256"] = tasks_sha256(config, tasks_of(config))
         self._journal = None if folder is None else Journal(folder / "journal.jsonl", header)
         self._policies: list[tuple[TextPolicy, bool]] = []
         self._chats: list[ServerChat] = []

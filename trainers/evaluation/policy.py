@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -25,14 +24,12 @@ from trainers.evaluation.paired import PairedReport, action_warning, cut_warning
 from trainers.evaluation.player import MEMORY_FILE, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.opening import open_env, panel_of, require_library, tasks_of
-from trainers.tracking.files import read_object, sha256_of_file, write_json
+from trainers.tracking.files import NO_WEIGHTS, read_object, sha256_of_file, weights_sha256, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 
 IDENTITY_FILE = "evaluation.json"
-NO_WEIGHTS = hashlib.sha256().hexdigest()
-"""What stands there for the weights of a model that is not here, as on a server."""
 _ALSO_DECISIVE = (
     *("revision", "seed", "panel_seed", "max_context", "eval_temperature", "eval_greedy", "top_p", "top_k", "min_p"),
     *("env_wrappers", "chat_template", "template_options", "thoughts", "precision"),
@@ -210,14 +207,6 @@ def deciding_settings(config: TrainConfig) -> dict[str, Any]:
     more = {name: values[name] for name in _ALSO_DECISIVE}
     plain: dict[str, Any] = json.loads(json.dumps({**decisive_settings(config), **more}))
     return plain
-
-
-def weights_sha256(folder: Path) -> str:
-    """Hash of a folder's weights, over the hashes of its files; :data:`NO_WEIGHTS` where it has none."""
-    weights = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
-        weights.update(bytes.fromhex(sha256_of_file(path)))
-    return weights.hexdigest()
 
 
 def evaluates(evaluation: Path, policy: Path) -> bool:

@@ -271,7 +271,7 @@ class Learner:
             "step": self.update,
             "config": self.config.to_json(),
             "task_digest": self.setup.split.digest,
-            "library_sha256": self.setup.prompts.library_sha256,
+            **self.setup.read,
             "method": self.method.state_dict(),
             "counters": self.counters,
             "memory": self.memory.state_dict(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -54,6 +54,8 @@ class Setup:
     """Shown to a person."""
     loggers: Sequence[Logger] = ()
     """Told every record, in the process that writes files."""
+    read: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of what is read again when the run goes on: skills, tasks, weights that a checkpoint does not hold."""
 
 
 class Backend(Processes, Protocol):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -149,6 +150,14 @@ def library_sha256(config: TrainConfig) -> str:
     """Hash of the texts of the configured skill library as they are shown; empty without one."""
     library = graded_library(config)
     return library.sha256 if library else ""
+
+
+def tasks_sha256(config: TrainConfig, tasks: Iterable[str]) -> str:
+    """Hash of what identifies tasks beside their names; empty where the environment does not say."""
+    with open_env(config) as env:
+        identify = getattr(env, "identify", None)
+        told = identify(sorted(tasks)) if identify else {}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest() if told else ""
 
 
 @dataclass(frozen=True)

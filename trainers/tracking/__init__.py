@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.tracking.files import iter_records, json_line, parse_object, read_object, sha256_of_file, write_json
+    from trainers.tracking.files import (
+        NO_WEIGHTS,
+        iter_records,
+        json_line,
+        parse_object,
+        read_object,
+        sha256_of_file,
+        weights_sha256,
+        write_json,
+    )
     from trainers.tracking.policy_settings import complete_settings, playing_settings
     from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
     from trainers.tracking.run_folder import (
@@ -24,4 +33,5 @@ else:
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
 __all__ += ["RunFolder", "make_folder", "one_revision", "provenance", "require_clean", "require_own_folder"]
 __all__ += ["complete_settings", "playing_settings"]
-__all__ += ["iter_records", "json_line", "parse_object", "read_object", "sha256_of_file", "write_json"]
+__all__ += ["NO_WEIGHTS", "iter_records", "json_line", "parse_object", "read_object", "sha256_of_file"]
+__all__ += ["weights_sha256", "write_json"]

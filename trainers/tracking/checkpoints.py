@@ -115,10 +115,20 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_sha256: str) -> dict[str, Any]:
+_READ = {
+    "library_sha256": "The skill library has changed since {path} was written; put its texts back",
+    "tasks_sha256": "The tasks have the names, but not the content, that they had when {path} was written; point data= "
+    "at those it was trained on",
+    "starts_sha256": "The weights of model= or reference_model= have changed since {path} was written, which does not "
+    "hold them; put them back",
+}
+
+
+def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, read: Mapping[str, str]) -> dict[str, Any]:
     """What a checkpoint says of its run, ``step``, ``method`` and ``counters`` in it; refuses one of another run.
 
-    A CheckpointError names what differs in configuration, tasks or skills, or says that it is damaged.
+    ``read`` are hashes of what the run reads beside its settings. A CheckpointError names what differs in
+    configuration, tasks, skills or weights, or says that it is damaged.
     """
     meta = read_meta(path)
     differences = config.differences(meta["config"])
@@ -129,12 +139,9 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, library_s
             f"from its policy with others, model={_weights_of(path)} run=another/folder; or start a new run with "
             "run=another/folder."
         )
-    # Earlier versions did not keep it.
-    if meta.get("library_sha256", library_sha256) != library_sha256:
-        raise CheckpointError(
-            f"The skill library has changed since {path} was written; put its texts back, or start a new run with "
-            "run=another/folder."
-        )
+    for name, own in read.items():
+        if meta.get(name, own) != own:  # earlier versions did not keep all of them
+            raise CheckpointError(f"{_READ[name].format(path=path)}, or start a new run with run=another/folder.")
     if meta["task_digest"] != task_digest:
         raise CheckpointError(
             f"The checkpoint {path} (step {meta['step']}) was trained on other tasks than data={config.data!r} holds "

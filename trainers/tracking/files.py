@@ -89,11 +89,22 @@ _WRITERS_SIGNS = ("PytorchStreamWriter", "inline_container", "iostream error", "
 Digests = dict[str, str]
 """SHA-256 of a folder's files in hexadecimal, by their path below it."""
 
+NO_WEIGHTS = hashlib.sha256().hexdigest()
+"""What stands for the weights of a model that is not here, as on a server."""
+
 
 def sha256_of_file(path: Path) -> str:
     """Hex digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def weights_sha256(folder: Path) -> str:
+    """Hash of a folder's weights, over the hashes of its files; :data:`NO_WEIGHTS` where it has none."""
+    weights = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        weights.update(bytes.fromhex(sha256_of_file(path)))
+    return weights.hexdigest()
 
 
 def seal(folder: Path) -> Digests:

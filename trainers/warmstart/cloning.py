@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import Count, Natural, NotNegative, Positive
+from trainers.engines.random import derive_seed
 from trainers.rollout.chat_tokens import ChatTokens
 
 if TYPE_CHECKING:
@@ -188,8 +190,6 @@ class ProgressFile:
 
     def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> list[float]:
         """Puts model and optimiser where the file left them; gives the loss of every step done. As :meth:`check`."""
-        import torch
-
         if not self.path.is_file():
             return []
         saved = self._read()
@@ -197,7 +197,6 @@ class ProgressFile:
         for name, weights in saved["weights"].items():
             trained[name].data.copy_(weights)
         optimiser.load_state_dict(saved["optimiser"])
-        torch.set_rng_state(saved["rng"])
         return list(saved["losses"])
 
     def keep(self, model: Any, optimiser: torch.optim.Optimizer, losses: list[float]) -> None:
@@ -208,7 +207,7 @@ class ProgressFile:
             return
         unfinished = self.path.with_name(f"{self.path.name}.tmp")
         weights = {name: parameter.detach().cpu() for name, parameter in _trained(model).items()}
-        state = {"key": self.key, "weights": weights, "losses": losses, "rng": torch.get_rng_state()}
+        state = {"key": self.key, "weights": weights, "losses": losses}
         torch.save({**state, "optimiser": optimiser.state_dict()}, unfinished)
         unfinished.replace(self.path)
 
@@ -238,6 +237,16 @@ def _trained(model: Any) -> dict[str, Any]:
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
+@contextmanager
+def _seeded(device: torch.device, seed: int) -> Iterator[None]:
+    """What layers drop depends on the seed alone: a cloning that goes on drops the same."""
+    import torch
+
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed % 2**63)
+        yield
+
+
 def clone(
     model: PreTrainedModel,
     dialogues: Sequence[TokenisedDialogue],
@@ -263,7 +272,8 @@ def clone(
         for group in optimiser.param_groups:
             group["lr"] = _learning_rate(step, config)
         batch = [dialogues[index] for index in indices]
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        cast = torch.autocast(model.device.type, torch.bfloat16, enabled=config.precision == "bfloat16")
+        with _seeded(model.device, derive_seed(config.seed, step)), cast:
             loss, replies = _batch_loss(model, batch, pad_token_id, config.context_weight)
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -245,6 +245,14 @@ def test_goals_may_be_named_by_number_as_the_shop_itself_takes_them():
     assert [task.rpartition("/")[2] for task in infos["task_id"]] == ["3", "3"]
 
 
+def test_what_is_drawn_later_follows_from_the_last_whole_reset(groups):
+    def played():
+        groups.reset(seed=[4, 5])
+        return groups.reset()[1]["episode_seed"].tolist()
+
+    assert played() == played()
+
+
 def test_returned_arrays_are_the_callers(groups):
     _, infos = start(groups)
     infos["condition"][:] = 7

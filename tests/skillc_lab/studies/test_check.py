@@ -1,11 +1,14 @@
 """A plan and a record: cells compared task by task, and cells taken over; what the commands refuse and draw."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError
+import skill_library
+from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab import studies
 from skillc_lab.studies import CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
 from skillc_lab.studies.cells import read_cell, write_cell
@@ -87,6 +90,25 @@ def test_finished_cells_come_back_as_they_were(plan, tmp_path):
     assert [cell.name for cell in restore_cells(there, record)] == ["easy-grpo-seed0", "easy-ppo-seed1"]
     assert [found for cell in there.jobs if (found := read_cell(there, cell))] == done
     assert restore_cells(there, record) == []
+
+
+def test_restored_cells_are_of_the_texts_that_they_were_played_with(plan, tmp_path):
+    shutil.copytree(Path(skill_library.__file__).parent / "alfworld", tmp_path / "mine")
+    plan = replace(plan, config=plan.config.with_(library=str(tmp_path / "mine")))
+    (plan.folder / "cells").mkdir(parents=True, exist_ok=True)
+    write_cell(plan, plan.cells[0], result := result_of(plan.cells[0]))
+    studies.write_comparison(plan, [result])
+    text = max((tmp_path / "mine").rglob("SKILL.md"))
+    text.write_text(text.read_text() + "\nMore.\n")
+    there = replace(plan, folder=tmp_path / "there")
+    restore_cells(there, studies.read_record(plan.folder / "own.json"))
+    with pytest.raises(CheckpointError, match="library has changed"):
+        read_cell(there, plan.cells[0])
+
+
+def test_a_limit_of_minutes_makes_no_other_cell(plan):
+    patient = replace(plan, config=plan.config.with_(max_minutes=7.0))
+    assert [patient.digest(cell) for cell in plan.cells] == [plan.digest(cell) for cell in plan.cells]
 
 
 def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):

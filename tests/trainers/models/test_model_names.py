@@ -66,12 +66,12 @@ def test_a_run_is_no_model_and_says_where_its_policy_is(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=f"newest checkpoint is {told}"):
         check_model(str(tmp_path))
     with pytest.raises(CheckpointError, match=f"model={told} run="):
-        read_checkpoint(saved, config.with_(group_size=4), "d", "")
+        read_checkpoint(saved, config.with_(group_size=4), "d", {})
     folder.policy_path.mkdir()
     with pytest.raises(MissingDataError, match=r"its policy is .*policy"):
         check_model(str(tmp_path))
     with pytest.raises(CheckpointError, match=r"model=.*policy run="):
-        read_checkpoint(saved, config.with_(group_size=4), "d", "")
+        read_checkpoint(saved, config.with_(group_size=4), "d", {})
 
 
 def test_a_tokenizer_without_padding_pads_with_its_end(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Policies that are cloned, small ones and language models: what is imitated, of which words, and to the same end."""
 
+import copy
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ pytest.importorskip("peft", reason="needs the train extra")
 
 import peft
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
@@ -27,7 +28,14 @@ from trainers.config import TrainConfig
 from trainers.evaluation.policy import evaluate_policy
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.warmstart import CloningConfig, PolicyRecipe, PolicySize, make, make_policy
-from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, tokenise_conversation
+from trainers.warmstart.cloning import (
+    CLONING_FILE,
+    IGNORED,
+    ProgressFile,
+    TokenisedDialogue,
+    clone,
+    tokenise_conversation,
+)
 from trainers.warmstart.make import CARD
 from trainers.warmstart.policy import SPECIAL, UNKNOWN, build_model, build_tokenizer, require_sayable, vocabulary, words
 
@@ -80,6 +88,15 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     slipped = [tokenise_conversation(ChatTokens(tokenizer), chat("mug"), range(9))] * 2
     config = CloningConfig(batches=2, batch_episodes=1, learning_rate=1e-2)
     assert clone(models[0], slipped, config, pad_token_id=tokenizer.pad_token_id) == [0.0, 0.0], "no mean of nothing"
+
+
+def test_what_layers_drop_follows_from_the_seed():
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=8, n_layer=1, n_head=1, n_positions=16))  # drops a tenth
+    data = [TokenisedDialogue([1, 2, 3], [IGNORED, 2, 3], [False] * 3)]
+    first, second = (
+        clone(copy.deepcopy(model), data, CloningConfig(batches=3, batch_episodes=1), pad_token_id=0) for _ in range(2)
+    )
+    assert first == second
 
 
 def asked(
