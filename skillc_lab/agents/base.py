@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -147,13 +147,15 @@ class AgentRunner(RunningAgent):
         self._panel, self._phase = tuple(panel), phase
         self._training = config.with_(split=config.env_spec.training_split)
         self._label = _sha256(agent.record())
+        self._played: list[dict[str, int]] = []
+        self._write = player.chat(derive_seed(config.seed, _WRITER_SEED))
         self.acting = agent.start(
             AgentTools(
                 spec=config.env_spec,
                 training_tasks=lambda: self._training_tasks,
                 make_env=partial(gymnasium.make, self._training.env_id, **self._training.env_kwargs),
                 play=self._gather,
-                write=player.chat(derive_seed(config.seed, _WRITER_SEED)),
+                write=self._write,
                 writes=player.writes,
                 seed=config.seed,
             )
@@ -174,10 +176,17 @@ class AgentRunner(RunningAgent):
         """Name, options, figures and all that it knows, as JSON-able values."""
         return {
             **self.acting.options.record(),
-            "figures": self.acting.figures(),
+            "figures": {**self.acting.figures(), **self._cost()},
             "knows": self.acting.state_dict(),
             "fingerprint": self.acting.fingerprint(),
         }
+
+    def _cost(self) -> dict[str, Any]:
+        """What was played beside the evaluated panel, and written; nothing where a server's usage tells it."""
+        if self._player.usage() is not None:
+            return {}
+        totals = {name: sum(each[name] for each in self._played) for name in (self._played or [{}])[0]}
+        return {"cost": {**totals, "tokens_written": getattr(self._write, "tokens_generated", 0)}}
 
     def warning(self) -> str:
         """A sentence on replies of the writer that could not be read, and on what to do; "" if there were none."""
@@ -230,6 +239,8 @@ class AgentRunner(RunningAgent):
             )
         finally:
             rollouts.close()
+        for result in played:
+            self._played.append({"episodes": 1, "steps": len(result.episode), **asdict(result.usage)})
         return [result.episode for result in played]
 
 

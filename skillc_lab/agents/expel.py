@@ -47,6 +47,8 @@ class RuleList:
                     numbered.append((edit.text, _START))
                 continue
             text, strength = numbered[edit.rule - 1]
+            if edit.kind == "EDIT" and edit.text != text and edit.text in [known for known, _ in numbered]:
+                continue
             change = -(_FULL_REMOVAL if full else 1) if edit.kind == "REMOVE" else 1
             numbered[edit.rule - 1] = (edit.text if edit.kind == "EDIT" else text, strength + change)
         self._rules = sorted((rule for rule in numbered if rule[1] > 0), key=lambda rule: -rule[1])

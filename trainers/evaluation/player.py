@@ -51,15 +51,18 @@ class TokenPlayer:
 
     def __init__(self, config: TrainConfig, engine: Engine | None = None, memory: SkillMemory | None = None) -> None:
         self._config, self._memory = within_model(config), memory
-        self._chat = make_chat(self._config, load_tokenizer(self._config))
+        tokenizer = load_tokenizer(self._config)
+        self._chat = make_chat(self._config, tokenizer)
         self.max_context: int | None = self._config.max_context
         if engine is None:
             checkpoint = CheckpointModel(self._chat.eos_ids, self._config, lambda: load_model(self._config))
             with without_bars():
                 engine = engine_spec(self._config.engine).for_checkpoint(checkpoint)
         self._engine = engine
-        small = (Path(config.model_path) / "policy_card.json").exists()
-        self.writes = not small and not isinstance(engine, ChoosingEngine)
+        # A policy made from demonstrations knows their words alone, and so does what was trained from it.
+        core = getattr(tokenizer, "backend_tokenizer", None)
+        words_alone = core is not None and type(core.model).__name__ == "WordLevel"
+        self.writes = not words_alone and not isinstance(engine, ChoosingEngine)
 
     def rollouts(
         self, config: TrainConfig, wrappers: Wrappers = (), label: str = "", *, preparing: bool = False

@@ -12,7 +12,7 @@ from trainers.base import Count, Natural, NotNegative
 from trainers.memory.bank import Entry, principle_score
 from trainers.memory.banked import BankMemory, BankOptions
 from trainers.memory.base import MemoryTools
-from trainers.writers import Draft
+from trainers.writers import Draft, ModelWriter, Writer
 
 
 class _EvolveR(BankMemory):
@@ -31,9 +31,15 @@ class _EvolveR(BankMemory):
         drafts: list[Draft] = []
         for lesson in self.writer.write_lessons(episodes):
             same = [entry.text for entry in (*self.bank, *drafts) if entry.task_type == lesson.task_type]
-            if not same or float(self.similarity(lesson.text, same).max()) < self.options.merge_above:
+            if not self._says(same, lesson.text):
                 drafts.append(replace(lesson, kind="principle"))
         return drafts
+
+    def _says(self, texts: Sequence[str], text: str) -> bool:
+        """Whether one of the texts is like this one, and this one like it: by words, a part is like the whole alone."""
+        most = self.options.merge_above
+        near = zip(texts, self.similarity(text, texts) if texts else (), strict=True)
+        return any(there >= most and float(self.similarity(other, [text])[0]) >= most for other, there in near)
 
     def worth(self, entry: Entry) -> float:
         return principle_score(entry)
@@ -155,3 +161,10 @@ class SkillRLMemory(BankOptions):
     """Most failed episodes of a type that are looked at; as many won ones stand beside them."""
     most_added: Natural = 3
     """Most new skills per type and look."""
+
+    def new_writer(self, tools: MemoryTools) -> Writer:
+        """The writer that the options ask for, shown all episodes that a look keeps."""
+        writer = super().new_writer(tools)
+        if isinstance(writer, ModelWriter):
+            writer.shown = self.most_episodes
+        return writer

@@ -75,8 +75,9 @@ class D2SkillMemory(BankOptions):
     """Most groups that are reflected on per update."""
     protected_updates: Natural = 10
     """Entries this young are not evicted."""
-    hindsight_weight: NotNegative = 1.0
-    """Weight of the hindsight bonus in the return."""
+    hindsight_weight: NotNegative = 0.1
+    """Weight of the hindsight bonus in the return; the paper's 1 stands beside a return of 10 for a win, which is 1
+    here."""
     hindsight_for: Literal["all", "injected"] = "all"
     """Whose return it is added to: every rollout's, as in the released code, or only the skill-injected ones', as the
     bonus is also described."""

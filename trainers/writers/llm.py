@@ -61,7 +61,7 @@ class LLMWriter:
 
     def _read(self, reply: str, read: Callable[[str], T]) -> T | None:
         try:
-            return read(reply)
+            return read(reply.rpartition("</think>")[2].strip())
         except BadReplyError as error:
             self.bad_replies += 1
             self.last_fault = f"{error}; it begins {brief(reply)}"

@@ -234,7 +234,9 @@ def test_what_plays_in_tokens_plays_alike_in_words(toy_folder: Path, name: str |
     assert in_tokens.paired.episodes == in_words.paired.episodes
     assert in_tokens.paired.overall.sr_with > in_tokens.paired.overall.sr_without
     assert all(arm.tokens for each in in_tokens.paired.outcomes for arm in (each.with_skill, each.without_skill))
+    cost = in_tokens.agent["figures"].pop("cost", {})  # of words usage.json tells it
     assert in_tokens.agent == in_words.agent
+    assert (cost.get("episodes"), cost.get("tokens_written")) == ((6, 0) if name else (None, None))
     assert name is None or in_tokens.agent["figures"]["gathered"] == {"episodes": 6, "won": 2}
     assert in_tokens.usage is None
 

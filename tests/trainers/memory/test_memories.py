@@ -223,7 +223,7 @@ def test_d2skill_credits_an_entry_by_its_skill_free_siblings(tmp_path):
 
 def test_d2skills_bonus_vanishes_in_grpo_unless_returns_are_graded_or_it_is_for_one_branch(tmp_path):
     group = batch_of([episode(condition=1), SHOWN_LOST, episode(), LOST, LOST])
-    memory = D2SkillMemory().start(tools(tmp_path))
+    memory = D2SkillMemory(hindsight_weight=1.0).start(tools(tmp_path))
     every = memory.returns(group)
     assert every == pytest.approx(group.returns + group.success - 1 / 3)
     assert grpo(every, group.task) == pytest.approx(grpo(group.returns, group.task), abs=1e-5)
@@ -337,6 +337,22 @@ def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path
     assert ask(memory, goal="a blue and soft sofa, price lower than 90 dollars").text
     assert options(embeddings="encoder").threshold == published
     assert options(least_likeness=0.2).threshold == options(embeddings="encoder", least_likeness=0.2).threshold == 0.2
+
+
+def test_skillrls_language_model_sees_all_that_a_review_keeps(tmp_path):
+    asked = []
+    told = MemoryTools(tmp_path, None, lambda chats: asked.extend(chats) or ["{}" for _ in chats])
+    memory = SkillRLMemory(writer="policy", review_every=1, start_with="nothing").start(told)
+    update(memory, *[episode(won=False)] * 8)
+    assert asked[0][1]["content"].count("Outcome: failure") == 5
+
+
+def test_evolver_keeps_a_shorter_way_beside_a_longer_one(tmp_path):
+    longer = ["open fridge", "take egg", "close fridge", "go to microwave", "heat egg", "open fridge", "move egg"]
+    memory = EvolveRMemory().start(tools(tmp_path))
+    for actions in (longer, [step for step in longer if "fridge" not in step], longer):
+        update(memory, episode(actions=actions))
+    assert len(memory.bank) == 2
 
 
 def test_evolver_forgets_principles_that_do_not_help(tmp_path):

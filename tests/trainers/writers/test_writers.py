@@ -103,6 +103,12 @@ def test_replies_of_another_form_are_bad(reply):
         read_lists(reply, "skills", at_most=1, longest=10)
 
 
+def test_thoughts_before_a_reply_are_passed_over():
+    thinking = ModelWriter(lambda chats: ['<think>Hm. {"x"}</think>\n{"skills": ["Heat it."]}'])
+    assert [draft.text for draft in thinking.write([episode(actions=GOOD)])] == ["Heat it."]
+    assert thinking.bad_replies == 0
+
+
 def test_a_reply_may_stand_in_a_fence():
     assert read_lists('```json\n{"skills": [" a "]}\n```', "skills", at_most=1, longest=10) == (["a"],)
     assert read_object('{"operation": "ADD", "number": 1}', {"operation": str, "number": int})["number"] == 1
@@ -136,6 +142,8 @@ def test_rules_live_by_agreement():
     assert (rules.texts, rules.strengths) == (("b2",), (3,))
     rules.apply([Edit("REMOVE", 1, "b2")])
     assert rules.strengths == (2,)
+    rules.apply([Edit("ADD", None, "c"), Edit("EDIT", 2, "b2")])
+    assert rules.texts == ("b2", "c"), "no rule stands twice"
 
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
