@@ -23,6 +23,15 @@ SMALL = {"generator": {"games_per_type": 6, "size": "small"}}
 TASKS = {f"train/{kind}/{i}": kind for kind in ("a", "b", "c") for i in range(12)}
 
 
+def test_positions_that_turn_with_the_longest_row_end_where_they_begin_to(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs the train extra")
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
+    sizes = {"max_position_embeddings": 256, "original_max_position_embeddings": 64, "rope_parameters": rope}
+    config = {"model_type": "phi3", "hidden_size": 32, "num_attention_heads": 4, "pad_token_id": 0, **sizes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert context_limit(TrainConfig(model=str(tmp_path))) == 64
+
+
 @pytest.mark.parametrize(
     ("settings", "remedy"),
     [

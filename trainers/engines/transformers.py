@@ -17,7 +17,7 @@ from trainers.engines.batching import Batch, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
-from trainers.models.segments import SEGMENTS, attend_by_segments
+from trainers.models.segments import SEGMENTS, attend_by_segments, attention_kinds, sliding_window
 
 _Ints = npt.NDArray[np.int64]
 _Masks = torch.Tensor | dict[str, torch.Tensor]
@@ -303,6 +303,8 @@ class TransformersEngine:
         if self._window is None:
             return self._typed(seen)
         near = seen & (of_columns > positions[:, :, None] - self._window)[:, None]
+        if not attention_kinds(self.model):
+            return self._typed(near)
         return {"full_attention": self._typed(seen), "sliding_attention": self._typed(near)}
 
     def _typed(self, mask: torch.Tensor) -> torch.Tensor:
@@ -345,16 +347,3 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         model.train(training)
-
-
-def sliding_window(model: torch.nn.Module) -> int | None:
-    """Width of the model's sliding attention layers, if any; a ConfigError if a layer keeps no keys and values."""
-    config = _text_config(model)
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    strange = kinds - {"full_attention", "sliding_attention"}
-    if strange:
-        raise ConfigError(
-            f"The transformers engine keeps keys and values; this model has layers of type {sorted(strange)}. "
-            "Generate with engine=vllm."
-        )
-    return int(config.sliding_window) if "sliding_attention" in kinds else None

@@ -190,7 +190,11 @@ def load_tokenizer(config: TrainConfig) -> Any:
 
 def context_limit(config: TrainConfig) -> int | None:
     """The longest row that the model was made for, by its configuration; None if nothing says so."""
-    limit = getattr(load_plain_config(config).get_text_config(), "max_position_embeddings", None)
+    text = load_plain_config(config).get_text_config()
+    limit, rope = getattr(text, "max_position_embeddings", None), getattr(text, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "longrope":
+        # Beyond, a pass turns all its positions otherwise, by its longest row: cached keys would be another model's.
+        limit = rope.get("original_max_position_embeddings") or getattr(text, "original_max_position_embeddings", limit)
     return None if limit is None else int(limit)
 
 
@@ -302,3 +306,19 @@ def _shortest(dtype: torch.dtype) -> float:
         torch.nn.functional.linear(rows, weights)
         seconds.append(time.process_time() - began)
     return min(seconds)
+
+
+@contextmanager
+def only_at(output_layer: torch.nn.Module, positions: torch.Tensor) -> Iterator[list[torch.Tensor]]:
+    """Lets the output layer see the hidden states of some positions only, as (positions, width); keeps them too."""
+    seen: list[torch.Tensor] = []
+
+    def pick(_: torch.nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        seen[:] = [args[0][positions]]
+        return (seen[0], *args[1:])
+
+    hook = output_layer.register_forward_pre_hook(pick)
+    try:
+        yield seen
+    finally:
+        hook.remove()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -41,6 +41,8 @@ class Segment:
     end: int
     path: torch.Tensor
     """Places of all tokens from the tree's root to the segment's end, its own last; int64 (keys,)."""
+    taken: list[int | None] = field(default_factory=list, compare=False)
+    """The window of each layer that attended by it, None for one without."""
 
 
 def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
@@ -57,6 +59,29 @@ def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
         paths.append(np.concatenate([before, np.arange(start, end)]))
     cuts = zip(pairwise([*starts, len(parents)]), paths, strict=True)
     return tuple(Segment(start, end, torch.from_numpy(path).to(device)) for (start, end), path in cuts)
+
+
+def attention_kinds(model: Any) -> set[str]:
+    """The kinds of a model's layers, none where it does not say; a ConfigError if some do something else."""
+    kinds = set(getattr(_text_config(model), "layer_types", None) or ())
+    recurrent = {"recurrent"} if getattr(model, "_is_stateful", False) else set()
+    if strange := kinds.difference({"full_attention", "sliding_attention"}) or recurrent:
+        raise ConfigError(
+            f"This model has layers of type {sorted(strange)}, which engine=transformers keeps no keys and values of "
+            "and share_prefixes cannot share; generate with engine=vllm, and leave share_prefixes out."
+        )
+    return kinds
+
+
+def sliding_window(model: Any) -> int | None:
+    """Width of the model's sliding attention layers, if any; errors as of :func:`attention_kinds`."""
+    kinds, width = attention_kinds(model), getattr(_text_config(model), "sliding_window", None)
+    # Some families have a window and no list of layers: then all layers have it.
+    return int(width) if width and (not kinds or "sliding_attention" in kinds) else None
+
+
+def _text_config(model: Any) -> Any:
+    return model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
 
 
 def attend_by_segments(model: Any) -> None:
@@ -104,6 +129,7 @@ def _attention(
     # Heads that share keys lie beside each other: (kept heads, heads each, tokens, width).
     grouped = query[0].reshape(kept, heads // kept, *query.shape[2:])
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    segments[0].taken.append(sliding_window)
     apply: Any = _BySegments.apply
     seen: torch.Tensor = apply(grouped, key[0], value[0], segments, scale, sliding_window)
     return seen.flatten(0, 1).transpose(0, 1)[None].contiguous(), None

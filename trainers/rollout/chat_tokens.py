@@ -70,7 +70,11 @@ class ChatTokens:
                 "The chat template does not show or does not close the assistant's turns; pass chat_template=FILE with "
                 "one that does."
             )
-        self.end_id: int = closing[0]
+        # White space may stand before the control token that closes the turn; without one the first token closes it.
+        place = next((i for i, token in enumerate(closing) if token in self._encoder.control_ids), 0)
+        place = 0 if tokenizer.decode(closing[:place]).strip() else place
+        self._closing = closing[: place + 1]
+        self.end_id: int = closing[place]
         """The token that closes the assistant's turn."""
         self.opens_thought = self._asked.rstrip().endswith("<think>")
         """Whether the template begins the assistant's thought, so that replies lack the opening tag."""
@@ -90,11 +94,11 @@ class ChatTokens:
         """Tokens between a reply as generated and the next one, of the messages that were added to the chat."""
         # If the reply was cut, the token that closes its turn is supplied.
         ids = self._encoder.ids(new_messages, prompt=True, known=_SAID, after=self._longer[: self._reply_end])
-        return ids[1:] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
+        return ids[len(self._closing) :] if len(reply_ids) and reply_ids[-1] == self.end_id else ids
 
     def reply_ids(self, text: str) -> list[int]:
         """Tokens of a reply in words, with the token that closes the turn and the end of a thought that it begins."""
-        return [*self._encoder.words(f"</think>{text}" if self.opens_thought else text), self.end_id]
+        return [*self._encoder.words(f"</think>{text}" if self.opens_thought else text), *self._closing]
 
     def reply_text(self, reply_ids: Sequence[int]) -> str:
         """The reply in words, without special tokens, with the opening tag of a thought that the template began."""

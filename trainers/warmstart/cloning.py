@@ -14,6 +14,7 @@ import numpy as np
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import Count, Natural, NotNegative, Positive
 from trainers.engines.random import derive_seed
+from trainers.models.loading import only_at
 from trainers.rollout.chat_tokens import ChatTokens
 
 if TYPE_CHECKING:
@@ -111,13 +112,12 @@ def _batch_loss(
 
     ids, labels, context = (tensor.to(model.device) for tensor in _collate(batch, pad))
     # Padding stands on the right, where causal attention never looks back from: no mask, and the fast kernel is used.
-    whole: Any = model.get_base_model() if hasattr(model, "peft_config") else model
-    # Without the output layer; those of an adapted model with its adapters.
-    hidden = whole.base_model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     reply = labels[:, 1:] != IGNORED
     # The output layer is most of a small model's work: it runs on the tokens alone whose loss counts.
     wanted = reply | (context_weight > 0) & context[:, 1:]
-    logits = model.get_output_embeddings()(hidden[wanted])
+    with only_at(model.get_output_embeddings(), functional.pad(wanted, (0, 1))):
+        # Not by hand: some models scale what the output layer gives.
+        logits = model(input_ids=ids, use_cache=False).logits
     losses = functional.cross_entropy(logits.float(), ids[:, 1:][wanted], reduction="none")
     replies = _mean(losses[reply[wanted]])
     if not context_weight:

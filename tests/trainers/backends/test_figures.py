@@ -8,6 +8,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import numpy as np
 import torch
+import transformers
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import ConfigError
@@ -153,6 +154,16 @@ def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     assert_alike(with_gradient(model, alike, share=True), apart)
+
+
+@pytest.mark.parametrize("name", ["StableLm", "Phimoe"])  # hand no segments on, no window to the attention
+def test_models_whose_layers_cannot_share_are_refused(name, alike):
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
+    more = {"num_local_experts": 2, "sliding_window": 5} if name == "Phimoe" else {}
+    config = getattr(transformers, f"{name}Config")(vocab_size=30, num_key_value_heads=1, **sizes, **more)
+    made = getattr(transformers, f"{name}ForCausalLM")(config)
+    with pytest.raises(ConfigError, match="layers that attend by segments"):
+        figures_of(made, alike, "logprobs", share=True)
 
 
 def test_memory_grows_with_the_tokens_of_the_tree(model):

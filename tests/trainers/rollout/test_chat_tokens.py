@@ -418,6 +418,21 @@ def test_a_reply_that_was_cut_gets_its_end_from_us() -> None:
     assert supplied == [chat.end_id, *own]
 
 
+def test_white_space_may_stand_before_the_token_that_ends_a_reply() -> None:
+    tokenizer = bytes_of(FAMILIES[0])
+    end = tokenizer.convert_tokens_to_ids(FAMILIES[0].end)
+    tokenizer.chat_template = (
+        "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n" + FAMILIES[0].end + "\n{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    chat = ChatTokens(tokenizer)
+    assert chat.end_id == end
+    said = tokenizer.encode("two\nlines\n", add_special_tokens=False)
+    ended, cut = (chat.after_reply([{"role": "user", "content": "w"}], ids) for ids in ([*said, end], said))
+    assert cut == [*tokenizer.encode("\n", add_special_tokens=False), end, *ended]
+    assert tokenizer.decode(chat.reply_ids("look")) == f"look\n{FAMILIES[0].end}"
+
+
 def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
     config = TrainConfig(model=str(toy_folder / "model"), chat_template=str(tmp_path / "chat.jinja"))
     with pytest.raises(ConfigError, match="neither a file"):

@@ -14,7 +14,15 @@ pytest.importorskip("peft", reason="needs the train extra")
 
 import peft
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GraniteConfig,
+    GraniteForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 from skillc_gym.envs.registry import env_spec, warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
@@ -34,6 +42,7 @@ from trainers.warmstart.cloning import (
     ProgressFile,
     TokenisedDialogue,
     clone,
+    reply_loss,
     tokenise_conversation,
 )
 from trainers.warmstart.make import CARD
@@ -88,6 +97,15 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     slipped = [tokenise_conversation(ChatTokens(tokenizer), chat("mug"), range(9))] * 2
     config = CloningConfig(batches=2, batch_episodes=1, learning_rate=1e-2)
     assert clone(models[0], slipped, config, pad_token_id=tokenizer.pad_token_id) == [0.0, 0.0], "no mean of nothing"
+
+
+def test_a_model_that_scales_its_logits_is_cloned_with_them():
+    sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = GraniteForCausalLM(GraniteConfig(vocab_size=9, logits_scaling=8.0, initializer_range=0.5, **sizes))
+    ids = torch.tensor([[1, 2, 3, 4]])
+    data = [TokenisedDialogue(ids[0].tolist(), ids[0].tolist(), [False] * 4)]
+    told = reply_loss(model, data, pad_token_id=0, batch_episodes=1)
+    assert told == pytest.approx(float(model(input_ids=ids, labels=ids).loss), abs=1e-5)
 
 
 def test_what_layers_drop_follows_from_the_seed():

@@ -13,16 +13,17 @@ row by row, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from skillc_gym.errors import ConfigError
 from trainers.engines.scoring import TokenTree
-from trainers.models.segments import attend_by_segments, segments_of
+from trainers.models.loading import only_at
+from trainers.models.segments import Segment, attend_by_segments, segments_of, sliding_window
 from trainers.rollout.batches import Tokens
 
 _IGNORED = -100
@@ -58,12 +59,21 @@ def own_figures(
     forward = model if dtype is None else rounded(model, dtype)
     if share or choosing or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
         predictions = as_tree(tokens) if share else row_by_row(tokens)
+        window = sliding_window(getattr(model, "module", model)) if share else None
         found = _picked(
             forward, output_layer, predictions, tokens.allowed, temperature=temperature, wants=wants, heads=heads
         )
+        _check_shared(predictions.inputs.get("segments", ()), window)
     else:
         found = _fused(forward, tokens.input_ids, own_tokens(tokens))
     return {name: value if name == "logits" else value[:, -columns:] for name, value in found.items()}
+
+
+def _check_shared(segments: Sequence[Segment], window: int | None) -> None:
+    """Refuses a model whose layers did not attend by segments: tokens would have seen other rows."""
+    taken = segments[0].taken if segments else [window]
+    if not taken or (window is not None and not any(taken)):
+        raise ConfigError("share_prefixes needs layers that attend by segments, and this model's do not; leave it out.")
 
 
 def _fused(model: Callable[..., Any], input_ids: torch.Tensor, own: torch.Tensor) -> Figures:
@@ -86,7 +96,7 @@ def _picked(
 ) -> Figures:
     own, which, targets = predictions.own, predictions.which, predictions.targets
     # A place that rows share is computed once; ``which`` finds it again for each of the own tokens behind it.
-    with _only_at(output_layer, predictions.places) as hidden:
+    with only_at(output_layer, predictions.places) as hidden:
         logits = model(**predictions.inputs, use_cache=False).logits.float() / temperature
     if allowed is not None:
         # Places that rows share may be followed by other choices in each: from here on every own token has its own.
@@ -131,22 +141,6 @@ def within(logits: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
     possible[rows, allowed[rows, columns]] = True
     # Finite, so that what a probability of 0 is multiplied with (an entropy, a divergence) stays a number.
     return logits.masked_fill(~possible, _IMPOSSIBLE)
-
-
-@contextmanager
-def _only_at(output_layer: torch.nn.Module, positions: torch.Tensor) -> Iterator[list[torch.Tensor]]:
-    """Lets the output layer see the hidden states of some positions only, as (positions, width); keeps them too."""
-    seen: list[torch.Tensor] = []
-
-    def pick(_: torch.nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        seen[:] = [args[0][positions]]
-        return (seen[0], *args[1:])
-
-    hook = output_layer.register_forward_pre_hook(pick)
-    try:
-        yield seen
-    finally:
-        hook.remove()
 
 
 @dataclass(frozen=True)
