@@ -222,6 +222,8 @@ class _Words:
             group, dot, name = key.partition(".")
             if dot:
                 groups.setdefault(group + _GROUP_END, {})[name] = _free_value(values[0])
+            elif key in groups:
+                groups[key].update(_read(self._options[key], values))
             else:
                 given[key] = values
         for name, found in groups.items():

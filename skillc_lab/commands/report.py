@@ -86,9 +86,11 @@ def _replay(options: ReplayOptions) -> int:
     if options.atif:
         if options.out or options.site:
             raise ConfigError("--atif writes trajectories alone; leave out --out and --site, or --atif")
+        refuse_options(options, ("data", "port"), "--atif")
         say(f"{_write_atif(options, options.atif)} trajectories: {options.atif}")
         return 0
     if options.site:
+        refuse_options(options, ("out",), "--site")
         from skillc_lab.commands.shop import serve_site
 
         return serve_site(_shop(options), port=options.port, episodes=_episodes(options))

@@ -66,6 +66,8 @@ _OF_CHECK = ("env", "model", "shows", "grade")
 
 def _check(options: SkillsOptions) -> int:
     library, spec = _one_library(options), _environment(options)
+    if options.shows is None:
+        refuse_options(options, ("grade",), "skillc skills check without --shows")
     say(_lengths(library, _counting(options)))
     types = tuple(spec.task_types) if spec else ()
     if options.shows is not None:
@@ -85,6 +87,8 @@ def _diff(options: SkillsOptions) -> int:
 
 
 def _shown(options: SkillsOptions) -> int:
+    unused = ("grade",) if options.model else ("env", "grade")
+    refuse_options(options, unused, "skillc skills shown", ", or take skillc skills check")
     library = None if options.other is None else _library(options.other)
     files = episode_files(Path(options.library))
     shown = shown_texts(read_episodes(files))

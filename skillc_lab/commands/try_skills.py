@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -68,14 +68,15 @@ def _run(options: SkillTestOptions) -> int:
         raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
     brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
     evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
-    tasks = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
-    config = _with_served_types(config, library, tasks)
+    named = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
+    per_type = PER_TYPE if options.per_type is None else options.per_type
+    tasks = _panel(config, library, named, per_type)
     from trainers.evaluation import evaluate_policy
 
     out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
     report = evaluate_policy(
         config,
-        per_type=None if tasks else PER_TYPE if options.per_type is None else options.per_type,
+        per_type=None if tasks else per_type,
         tasks=tasks or None,
         attempts=options.attempts,
         memory="library",
@@ -111,21 +112,27 @@ def _draw(out: Path, title: str) -> None:
         say(f"No page: {error}")
 
 
-def _with_served_types(config: TrainConfig, library: SkillLibrary, tasks: Sequence[str]) -> TrainConfig:
-    """Asks for all skills before anything is played; where no tasks are named, those types are played that have one."""
+def _panel(config: TrainConfig, library: SkillLibrary, tasks: Sequence[str], per_type: int) -> Sequence[str]:
+    """Asks for all skills before anything is played; where no tasks are named, those of types that have one."""
     if not library.task_types:
-        return config
-    from trainers.rollout import tasks_of
+        return tasks
+    from trainers.rollout import panel_of, tasks_of
 
     types = tasks_of(config)
     kinds = sorted({types[task] for task in tasks or types if task in types})
     served = tuple(filter(library.serves, kinds))
     if served and not tasks and len(served) < len(kinds):
         say(f"{library.name} serves {', '.join(map(short_type, served))}: tasks of these types are played.")
-        return config.with_(task_types=served)
+        return panel_of({task: kind for task, kind in types.items() if kind in served}, per_type, config.panel_seed)
     for kind in kinds:
         library.for_task(kind)
-    return config
+    return tasks
+
+
+def _completed(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    if "library" in given:  # one that the policy's folder names is no matter
+        raise ConfigError("skillc skills test has no use for --library; name the skills themselves, first.")
+    return completed_settings(given)
 
 
 def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
@@ -158,5 +165,5 @@ COMMAND = Command(
     _run,
     "interrupted; no verdict. With --engine openai, the same command goes on.",
     MAIN,
-    complete=completed_settings,
+    complete=_completed,
 )

@@ -11,6 +11,7 @@ from skillc_lab.planning.shapes import Arithmetic, ModelShape, layer_bytes
 from trainers.config import TrainConfig
 from trainers.engines import IN_PROCESS
 from trainers.recipes import recipe_in
+from trainers.rollout import chat_format
 
 Phase = Literal["always", "update", "generation"]
 
@@ -67,7 +68,8 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     steps = config.step_limit or 1
     recipe = recipe_in(config.env, config.method, config.method_options)
     extra = sum(maker.most_rows for maker in recipe.rows)
-    rows = round(members * (1 + extra)) * (1 if config.form == "conversation" else steps)
+    each_turn = chat_format(config).form != "conversation" or config.thoughts == "drop"  # a row of its own
+    rows = round(members * (1 + extra)) * (steps if each_turn else 1)
     losses = [loss.configured(clip=config.clip, kl_coef=config.kl_coef) for loss in recipe.losses]
     teachers = [loss.teacher.weights for loss in losses if loss.teacher is not None]
     inputs = {name for loss in losses for name in loss.inputs}
@@ -79,7 +81,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
         rows=-(-rows // (config.micro_batches * config.num_minibatches)),
         update_rows=rows,
         row_tokens=longest,
-        own_tokens=min(longest, steps * config.max_reply_tokens),
+        own_tokens=min(longest, (1 if each_turn else steps) * config.max_reply_tokens),
         playing=min(members, config.max_parallel),
         reference="ref_logprobs" in inputs | recipe.advantage.inputs or "reference" in teachers,
         average="average" in teachers,

@@ -201,7 +201,8 @@ def _warnings(plan: Plan) -> Iterator[str]:
     config, machine, shape = plan.config, plan.machine, plan.shape
     if config.engine == "vllm" and config.vllm_mode == "colocate":
         row = 2 * 2 * shape.layers * shape.keys * plan.work.row_tokens
-        least, share = 2 * shape.parameters + row, config.vllm_memory * machine.gpu_memory * GIB
+        least = (2 * shape.parameters + row) / config.vllm_tensor_parallel
+        share = config.vllm_memory * machine.gpu_memory * GIB
         if least > share:
             yield (
                 f"vllm_memory={config.vllm_memory} is {share / GIB:.1f} GiB; vLLM's weights in bfloat16 and the keys "

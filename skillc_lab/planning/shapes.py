@@ -179,7 +179,7 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
     finally:
         env.close()
     steps = config.max_episode_steps or spec.max_episode_steps or len(counts)
-    if config.form != "conversation" or len(counts) < 2:
+    if wording.form != "conversation" or len(counts) < 2:
         return EpisodeLength(max(counts), 0.0, steps)
     return EpisodeLength(counts[0], (counts[-1] - counts[0]) / (len(counts) - 1), steps)
 

@@ -33,7 +33,9 @@ from skillc_lab.report.tables import (
     versus_table,
 )
 from trainers.evaluation import compare_reports
-from trainers.tracking import playing_settings
+from trainers.tracking import playing_settings, require_own_folder
+
+_PAGE, _OPENING = "index.html", b"<!doctype html>"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,9 @@ def make_report(
     """
     source = read_source(Path(folder), before=before, after=after)
     target = _own_folder(Path(folder)) if out is None else Path(out)
+    require_own(target / _PAGE, _OPENING)  # before anything is drawn
+    if out is not None:
+        require_own_folder(target, (_PAGE,), ("*.png",), "--out")
     first, second = source.before.report, source.after.report
     runs = []
     if source.run or versus:
@@ -83,7 +88,7 @@ def make_report(
         figures = save_outcome_figure(second, target, before=first) if second is not None else {}
     if versus:
         figures["beside"] = save_versus(runs, target / "beside.png")
-    page = _write(target / "index.html", render_page(title or _title(source, runs), source, figures, runs))
+    page = _write(target / _PAGE, render_page(title or _title(source, runs), source, figures, runs))
     return ReportFiles(page, figures)
 
 
@@ -107,12 +112,15 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
         values["lead"] = lead(method, before, after, runs[1:])
         values["results"] = results(before, after, run.task_types if run else ())
         values["further"] = measures(after)
+    elif before is not None:
+        values["results"] = results(None, before)
     if run is not None:
         values["retirements"], values["said"] = retirements(run.retirements), said_of(run)
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
     values["shared"] = shared_words(runs) if len(runs) > 1 else ""
     values["acted"] = acted_table(runs)
-    values |= {"run": run, "method": method, "after": after, "figures": figures, "examples": _examples(source)}
+    values |= {"run": run, "method": method, "before": before, "after": after}
+    values |= {"figures": figures, "examples": _examples(source)}
     return _render("report.html", title, values)
 
 
@@ -206,6 +214,6 @@ def _pretty(values: Mapping[str, Any]) -> str:
 
 
 def _write(page: Path, text: str) -> Path:
-    require_own(page, b"<!doctype html>")
+    require_own(page, _OPENING)
     replace_file(page, [text.encode("utf-8")])
     return page

@@ -151,10 +151,12 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
         if kind in run.retirements and until.steps:
             mark = {"marker": "x", "color": style.colour, "markersize": 9, "mew": 2.2, "zorder": 5}
             axes.plot(until.steps[-1], until.values[-1], **mark)
-    how = "smoothed difference of rates on the panel"
+    rates = [run.overall(f"overall_{arm}", "validation").values for arm in ("with", "without")]
+    measured = [with_ - without for with_, without in zip(*rates, strict=False)]
+    how = "lines: by type, smoothed from what the curriculum began with"
     title(
         axes,
-        f"With minus without: {_course(_mean_over(list(found.values())).values)} points",
+        f"With minus without: {_course(measured)} points",
         how + ("; a cross: retired, then faint" if run.retirements else ""),
     )
     step_axis(axes, run.total_steps)
@@ -184,7 +186,8 @@ def draw_active(axes: Any, run: RunRecords) -> None:
         if kind in active_ever:
             _bar(axes, run, row, kind, style)
     budget = f"; budget K(t) = {', '.join(map(str, run.capacity))} in equal stages" if run.capacity else ""
-    what = f"{len(run.retirements)} of {len(styles)} task types gave their skill up" if run.retirements else ""
+    gone = len(run.retirements.keys() & styles.keys())
+    what = f"{gone} of {len(styles)} task types gave their skill up" if gone else ""
     title(axes, what or "Every task type keeps its skill", f"a bar ends where the type retires{budget}")
     axes.set_yticks(range(len(styles)), [style.label for style in styles.values()])
     axes.set_ylim(len(styles) - 0.4, -0.6)

@@ -52,6 +52,7 @@ _SPELLING: Mapping[str, str] = {
 _LOOK: Mapping[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
+    "text.parse_math": False,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",

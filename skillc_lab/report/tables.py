@@ -235,6 +235,4 @@ def _signed(difference: float) -> str:
 
 
 def _range(interval: Interval, form: str = ".0f") -> str:
-    # Adding 0 to what is rounded takes the sign off "-0".
-    low, high = (round(100 * end) + 0 if form == ".0f" else 100 * end for end in (interval.low, interval.high))
-    return f"[{low:{form}}, {high:{form}}]"
+    return f"[{100 * interval.low:{form}}, {100 * interval.high:{form}}]"  # "-0" says on which side of 0 it ends

@@ -39,8 +39,9 @@ class Journal:
         wanted = json.loads(json.dumps(header))
         if path.exists():
             found, *lines = [_read(line) for line in path.read_bytes().split(b"\n")]
-            self._compare(wanted, found or {})
             self.entries = {entry["key"]: entry for entry in lines if entry and "key" in entry}
+            if self.entries:
+                self._compare(wanted, found or {})
         replace_file(path, (json_line(entry) for entry in (wanted, *self.entries.values())))
 
     def add(self, key: str, entry: Mapping[str, Any]) -> None:

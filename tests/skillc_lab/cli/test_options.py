@@ -86,7 +86,7 @@ def test_an_option_has_two_names_while_it_is_renamed(capsys):
 def test_a_later_word_wins_and_options_of_a_group_add_up():
     found = config(["steps=3", "--steps", "4", "method.a=1", "--method.b", "2", 'method_options={"a": 0, "c": 3}'])
     assert found.steps == 4
-    assert found.method_options == {"a": 1, "b": 2, "c": 3}
+    assert found.method_options == {"a": 0, "b": 2, "c": 3}
 
 
 @pytest.mark.parametrize(

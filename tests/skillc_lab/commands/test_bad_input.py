@@ -167,7 +167,10 @@ OTHERS = {
         ("lint alfworld --shows heat", "no use for --shows"),
         ("diff alfworld webshop --grade none", "no use for --grade"),
     ],
-    "skills test": [("nowhere --model scripted", "No skill library")],
+    "skills test": [
+        ("nowhere --model scripted", "No skill library"),
+        ("alfworld --model scripted --library webshop", "no use for --library"),
+    ],
     "learn-skills": [
         ("", "--from FILE"),
         ("--from nowhere.jsonl --writer model --model m --out .", "is not an empty folder; name a new folder"),

@@ -208,6 +208,15 @@ def test_rows_that_a_method_adds_and_teachers_are_planned(seven):
     assert taught.operations > planned(seven, method="grpo").operations
 
 
+def test_each_turn_is_a_row_where_thoughts_are_dropped_as_in_the_window_form(seven):
+    dropped, window = (
+        planned(seven, max_episode_steps=9, **each) for each in ({"thoughts": "drop"}, {"form": "window:5"})
+    )
+    assert dropped.work == window.work
+    assert dropped.work.update_rows == 9 * planned(seven, max_episode_steps=9).work.update_rows
+    assert dropped.work.own_tokens <= planned(seven).work.own_tokens
+
+
 def test_the_hosts_memory_and_checkpoints_are_planned(seven):
     plan = planned(seven, SHARDED)
     assert plan.host == 8 * 2 * 4 * seven.parameters  # every process loads policy and reference in float32

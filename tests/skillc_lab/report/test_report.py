@@ -13,6 +13,7 @@ from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import RunRecords, make_report, method_styles, plots, replay_page, tables
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
 from skillc_lab.report.records import Series, moving_mean, read_run
+from skillc_lab.report.style import canvas
 from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking import write_json
@@ -152,6 +153,54 @@ def test_a_run_without_evaluations_or_skills_has_a_report_elsewhere(tmp_path):
     assert "no evaluation before and after" in text
     assert "No training rollout sees the skill" in text
     assert "retire" not in text
+
+
+def test_a_report_writes_over_nobodys_pictures(tmp_path):
+    run, out = write_run(tmp_path / "run", steps=5), tmp_path / "mine"
+    out.mkdir()
+    (out / "success.png").write_text("mine")
+    with pytest.raises(ConfigError, match="holds something else"):
+        make_report(run, out=out)
+    (out / "index.html").write_text("<p>mine")
+    with pytest.raises(ConfigError, match="would be lost"):
+        make_report(run, out=out)
+    assert (out / "success.png").read_text() == "mine"
+    assert len(list(out.iterdir())) == 2
+
+
+def test_a_run_under_way_shows_the_evaluation_that_it_has(tmp_path):
+    run = write_run(tmp_path / "run", steps=5)
+    evaluate(run / "before", 0)
+    text = text_of(run)
+    assert "no evaluation after training yet" in text
+    assert "Held-out tasks before training" in text
+    assert "pick2" in text.partition("Held-out tasks before training")[2]
+
+
+def test_the_gaps_title_is_of_what_was_measured_and_any_type_has_a_name(tmp_path):
+    dollars = "from $5 {a} \\\\b to $10"
+    validations = [
+        {"step": step, "event": "validation", "gap_smoothed": {dollars: 0.3 * gap}, "gap": {dollars: gap}, **rates}
+        for step, gap, rates in (
+            (0, 0.9, {"overall_with": 1.0, "overall_without": 0.1}),
+            (40, 0.4, {"overall_with": 0.9, "overall_without": 0.5}),
+        )
+    ]
+    run = RunRecords.of(validations, {})
+    with canvas(tmp_path / "x.png", 5.0, 3.0) as figure:
+        plots.draw_gap(axes := figure.subplots(), run)
+        axes.legend()
+    assert "With minus without: 90 → 40 points" in axes.get_title(loc="left")
+
+
+def test_types_beyond_what_is_drawn_are_not_counted_in_a_title():
+    kinds = [f"k{number}" for number in range(100)]
+    told = [{"type": kind, "reason": "gap"} for kind in kinds]
+    first = {"step": 0, "event": "validation", "gap": dict.fromkeys(kinds, 0.5), "active": kinds, "retired": []}
+    run = RunRecords.of([first, {**first, "step": 1, "active": [], "retired": told}], {})
+    axes = Figure().subplots()
+    plots.draw_active(axes, run)
+    assert "64 of 64 task types" in axes.get_title().replace("\n", " ")
 
 
 def test_an_interrupted_run_still_has_a_report(tmp_path):

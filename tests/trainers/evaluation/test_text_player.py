@@ -193,11 +193,14 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
     path.unlink()
     wrapped, engine = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}}), FunctionEngine(plainly)
-    assert "env_wrappers" not in policy_player(CONFIG, engine, tmp_path)._journal.path.read_text()
+    journal = policy_player(CONFIG, engine, tmp_path)._journal
+    assert "env_wrappers" not in journal.path.read_text()
+    assert policy_player(wrapped, engine, tmp_path)._journal, "nothing was played yet"
+    policy_player(CONFIG, engine, tmp_path)._journal.add("k", {})
     with pytest.raises(ConfigError, match="env_wrappers was None, is"):
         policy_player(wrapped, engine, tmp_path)
     path.unlink()
-    policy_player(wrapped, engine, tmp_path)
+    policy_player(wrapped, engine, tmp_path)._journal.add("k", {})
     with pytest.raises(ConfigError, match=r"env_wrappers was \{.*is None"):
         policy_player(CONFIG, engine, tmp_path)
 
