@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from skillc_gym.episodes import Episode, Turn
+
 # No test is timed: the machine may be busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -21,6 +23,27 @@ VECTORS = ROOT.parent / "shared" / "reference" / "webshop"
 NAMED = os.environ.get("ALFWORLD_DATA")
 """Read before any test: importing upstream sets the variable."""
 ARCHIVE = ROOT.parent / "shared" / "data" / "alfworld" / "alfworld_games_json_2.1.1.tar.xz"
+
+TURN = Turn("You see a mug.", "<think>so</think><action>take it</action>", "take it", True, True, 0.5)
+EPISODE = Episode(
+    task_id="split/task/1",
+    task_type="heat",
+    goal="put a hot mug on the desk",
+    condition=1,
+    skill="general+heat",
+    skill_sha256="0" * 64,
+    skill_text="Open the microwave.",
+    seed=3,
+    group_id=0,
+    turns=(TURN,),
+    won=True,
+    task_score=0.5,
+    terminated=True,
+    truncated=False,
+    messages=[{"role": "system", "content": "You play."}],
+    final_observation="You won.",
+)
+"""One of one turn, for tests of what is written of episodes."""
 
 
 def pytest_configure() -> None:

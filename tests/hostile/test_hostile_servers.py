@@ -18,9 +18,9 @@ pytest.importorskip("openai", reason="needs the openai extra")
 from benchmarks.fuzz import TARGETS
 from skillc_gym.envs.webshop.site import open_site
 from skillc_gym.errors import SkillCError
+from tests.conftest import EPISODE
 from tests.hostile.changes import changed, hostile
 from tests.hostile.test_hostile_players import shop_catalog
-from tests.one_episode import EPISODE
 from trainers.engines import OpenAIEngine, ServerOptions, TextRequest
 from trainers.writers import ModelWriter, NotedWriter, PolicyWriter
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from skill_library import Skill, SkillCError, load_library
 from skill_library.formats import read_agent_skills, read_bank, read_sections, write_library
 from skillc_gym.episodes import read_jsonl, to_ansi, to_html, write_jsonl
+from tests.conftest import EPISODE
 from tests.hostile.changes import changed, hostile
-from tests.one_episode import EPISODE
 
 GOOD = "---\nname: heat\ndescription: Heat it.\ntask_types: [heat, cook]\nlicense: MIT\n---\nOpen the microwave.\n"
 OF_YAML = (

@@ -22,7 +22,7 @@ from skillc_gym.episodes import (
     write_jsonl,
 )
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
-from tests.one_episode import EPISODE
+from tests.conftest import EPISODE
 
 number = st.floats(allow_nan=False, allow_infinity=False)
 anything = st.text(st.characters())  # lone surrogates included

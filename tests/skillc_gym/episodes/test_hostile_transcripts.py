@@ -12,7 +12,7 @@ import pytest
 from skillc_gym.episodes import iter_jsonl, read_jsonl, to_html, write_jsonl
 from skillc_gym.episodes.jsonl import MAX_LINE_BYTES
 from skillc_gym.errors import MissingDataError, TranscriptError
-from tests.one_episode import EPISODE, TURN
+from tests.conftest import EPISODE, TURN
 
 SCRIPT = "<script>alert(1)</script>"
 
