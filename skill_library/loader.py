@@ -136,7 +136,7 @@ def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
     single = folder / SKILL_FILE
     # A link that leads nowhere counts: it is refused when it is read, where a library without it would be another one.
-    places = (each / SKILL_FILE for each in folder.iterdir())
+    places = (each / SKILL_FILE for each in folder.glob("*"))
     files = [single] if os.path.lexists(single) else sorted(place for place in places if os.path.lexists(place))
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")

@@ -96,7 +96,8 @@ def play(make: Callable[[], ChatEnv]) -> Any:
 def _reply(message: Any) -> str:
     """In one text; Inspect takes thoughts out of what OpenAI-compatible servers say."""
     parts = message.content if isinstance(message.content, list) else []
-    return with_thoughts(message.text, next((part.reasoning for part in parts if part.type == "reasoning"), None))
+    thoughts = (part.summary if part.redacted else part.reasoning for part in parts if part.type == "reasoning")
+    return with_thoughts(message.text, next(thoughts, None))
 
 
 @metric  # type: ignore[untyped-decorator]

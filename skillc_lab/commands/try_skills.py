@@ -70,6 +70,8 @@ def _run(options: SkillTestOptions) -> int:
     evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
     named = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
     per_type = PER_TYPE if options.per_type is None else options.per_type
+    if per_type < 1:
+        raise ConfigError(f"--per-type, the tasks of each type, is at least 1, got {per_type}.")
     tasks = _panel(config, library, named, per_type)
     from trainers.evaluation import evaluate_policy
 

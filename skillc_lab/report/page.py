@@ -71,9 +71,6 @@ def make_report(
     """
     source = read_source(Path(folder), before=before, after=after)
     target = _own_folder(Path(folder)) if out is None else Path(out)
-    require_own(target / _PAGE, _OPENING)  # before anything is drawn
-    if out is not None:
-        require_own_folder(target, (_PAGE,), ("*.png",), "--out")
     first, second = source.before.report, source.after.report
     runs = []
     if source.run or versus:
@@ -82,6 +79,7 @@ def make_report(
     for other in (first, *(each.after for each in runs[1:])):
         if other is not None and second is not None:
             compare_reports(other, second, skill=False)  # refuses other tasks before anything is drawn
+    _begin(target / _PAGE, own=out is None)
     if source.run is not None:
         figures = save_figures(source.run, target, before=first, after=second)
     else:
@@ -90,6 +88,15 @@ def make_report(
         figures["beside"] = save_versus(runs, target / "beside.png")
     page = _write(target / _PAGE, render_page(title or _title(source, runs), source, figures, runs))
     return ReportFiles(page, figures)
+
+
+def _begin(page: Path, *, own: bool) -> None:
+    """Marks a folder as a report's before anything is drawn, unless it holds somebody's page or pictures."""
+    require_own(page, _OPENING)
+    if not own:
+        require_own_folder(page.parent, (_PAGE,), ("*.png",), "--out")
+    if not page.exists():
+        _write(page, _OPENING.decode())
 
 
 def _distinct(runs: Sequence[ComparedRun], folders: Sequence[str | Path]) -> list[ComparedRun]:

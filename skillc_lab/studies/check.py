@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import cell_path, write_cell
-from skillc_lab.studies.plan import PATIENCE, Cell, ComparisonPlan
+from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord
 from skillc_lab.studies.result import CellResult, TaskOutcome
 from trainers.config import TrainConfig, current_settings
@@ -70,7 +70,7 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
     restored = [cell for cell in known if not cell_path(plan, cell).is_file()]
     make_folder(plan.folder / "cells")
     for cell in restored:
-        write_cell(plan, cell, record.found[cell.place], record.texts.get(cell.name, {}))
+        write_cell(plan, cell, record.found[cell.place], record.texts.get(cell.name))
     return restored
 
 
@@ -91,7 +91,7 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
 
 def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     return {
-        **{name: value for name, value in protocol["settings"].items() if name not in PATIENCE},
+        **protocol["settings"],
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],

@@ -24,8 +24,6 @@ UNTRAINED = "untrained"
 
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
-PATIENCE = ("max_minutes", "ddp_timeout")
-"""Settings that move no figure either, but stand in recorded hashes, at their defaults."""
 _OF_CELLS = frozenset(
     {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
@@ -208,7 +206,6 @@ class ComparisonPlan:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
         config = self._played(cell)
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
-        settings |= {name: getattr(TrainConfig, name) for name in PATIENCE}  # which recorded hashes have at defaults
         if not cell.trained:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"

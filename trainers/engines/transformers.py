@@ -17,7 +17,7 @@ from trainers.engines.batching import Batch, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
-from trainers.models.segments import SEGMENTS, attend_by_segments, attention_kinds, sliding_window
+from trainers.models.segments import SEGMENTS, attend_by_segments, attention_kinds, sliding_window, text_config
 
 _Ints = npt.NDArray[np.int64]
 _Masks = torch.Tensor | dict[str, torch.Tensor]
@@ -322,14 +322,9 @@ def rows_of(members: Sequence[_Ints]) -> _Ints:
     return np.repeat(np.arange(len(members)), [len(each) for each in members])
 
 
-def _text_config(model: torch.nn.Module) -> Any:
-    config: Any = model.config
-    return config.get_text_config() if hasattr(config, "get_text_config") else config
-
-
 def _implementation(model: torch.nn.Module) -> str:
     """Which attention the model runs; a ConfigError for flash attention and its kin, which take no mask."""
-    name = getattr(_text_config(model), "_attn_implementation", "sdpa") or "sdpa"
+    name = getattr(text_config(model), "_attn_implementation", "sdpa") or "sdpa"
     if name not in ("sdpa", "eager", SEGMENTS):
         raise ConfigError(
             f"engine=transformers needs a mask for every row, which {name} does not take; set attention=sdpa, or "

@@ -63,7 +63,7 @@ def segments_of(parents: _Ints, device: torch.device) -> tuple[Segment, ...]:
 
 def attention_kinds(model: Any) -> set[str]:
     """The kinds of a model's layers, none where it does not say; a ConfigError if some do something else."""
-    kinds = set(getattr(_text_config(model), "layer_types", None) or ())
+    kinds = set(getattr(text_config(model), "layer_types", None) or ())
     recurrent = {"recurrent"} if getattr(model, "_is_stateful", False) else set()
     if strange := kinds.difference({"full_attention", "sliding_attention"}) or recurrent:
         raise ConfigError(
@@ -75,12 +75,13 @@ def attention_kinds(model: Any) -> set[str]:
 
 def sliding_window(model: Any) -> int | None:
     """Width of the model's sliding attention layers, if any; errors as of :func:`attention_kinds`."""
-    kinds, width = attention_kinds(model), getattr(_text_config(model), "sliding_window", None)
+    kinds, width = attention_kinds(model), getattr(text_config(model), "sliding_window", None)
     # Some families have a window and no list of layers: then all layers have it.
     return int(width) if width and (not kinds or "sliding_attention" in kinds) else None
 
 
-def _text_config(model: Any) -> Any:
+def text_config(model: Any) -> Any:
+    """The configuration of a model, or of its part that reads text."""
     return model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
 
 

@@ -40,7 +40,7 @@ class Journal:
         if path.exists():
             found, *lines = [_read(line) for line in path.read_bytes().split(b"\n")]
             self.entries = {entry["key"]: entry for entry in lines if entry and "key" in entry}
-            if self.entries:
+            if any(lines) or "model" not in (found or {}):  # else nothing has been played yet
                 self._compare(wanted, found or {})
         replace_file(path, (json_line(entry) for entry in (wanted, *self.entries.values())))
 

@@ -117,8 +117,8 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 _READ = {
     "library_sha256": "The skill library has changed since {path} was written; put its texts back",
-    "tasks_sha256": "The tasks have the names, but not the content, that they had when {path} was written; point data= "
-    "at those it was trained on",
+    "tasks_sha256": "The tasks have the names, but not the content, that they had when {path} was written; name the "
+    "same data= and options of the environment",
     "starts_sha256": "The weights of model= or reference_model= have changed since {path} was written, which does not "
     "hold them; put them back",
 }
@@ -139,14 +139,14 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, read: Map
             f"from its policy with others, model={_weights_of(path)} run=another/folder; or start a new run with "
             "run=another/folder."
         )
-    for name, own in read.items():
-        if meta.get(name, own) != own:  # earlier versions did not keep all of them
-            raise CheckpointError(f"{_READ[name].format(path=path)}, or start a new run with run=another/folder.")
     if meta["task_digest"] != task_digest:
         raise CheckpointError(
             f"The checkpoint {path} (step {meta['step']}) was trained on other tasks than data={config.data!r} holds "
             "now. Point data= at the games it was trained on, or start a new run with run=another/folder."
         )
+    for name, own in read.items():
+        if meta.get(name, own) != own:  # earlier versions did not keep all of them
+            raise CheckpointError(f"{_READ[name].format(path=path)}, or start a new run with run=another/folder.")
     return meta
 
 

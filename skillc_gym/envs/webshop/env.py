@@ -134,7 +134,8 @@ class WebShopEnv(TextTaskEnv):
         self.tagger = find_tagger(noun_tagger)
         self._tagger_id = self.tagger.id
         self._nouns = nouns_of(self.catalog, self.tagger)
-        self.observation_space = Unicode(MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION)
+        self._longest = MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION
+        self.observation_space = Unicode(self._longest)
         self.action_space = Unicode(MAX_ACTION if self.fixes.long_queries else _UPSTREAM_ACTION)
         self.observation_mode = observation_mode
         self._store = open_store(self.catalog, self.fixes, self.show_attributes, self.escape_markup)
@@ -296,7 +297,7 @@ class WebShopEnv(TextTaskEnv):
         return score(goal, product, chosen, self.goals.price(goal, page.product), **nouns)
 
     def _observe(self) -> str:
-        return self._shown()[:MAX_OBSERVATION]
+        return self._shown()[: self._longest]
 
     def _shown(self) -> str:
         kind = self._page.kind

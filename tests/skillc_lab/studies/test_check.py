@@ -106,11 +106,6 @@ def test_restored_cells_are_of_the_texts_that_they_were_played_with(plan, tmp_pa
         read_cell(there, plan.cells[0])
 
 
-def test_a_limit_of_minutes_makes_no_other_cell(plan):
-    patient = replace(plan, config=plan.config.with_(max_minutes=7.0))
-    assert [patient.digest(cell) for cell in plan.cells] == [plan.digest(cell) for cell in plan.cells]
-
-
 def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):
     studies.write_comparison(plan, [result_of(cell) for cell in plan.jobs])
     for module in (run, run_folder):

@@ -191,6 +191,9 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
     with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
         Journal(path, {"model": "b", "chat": "default"})
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
+    path.write_text('{"date": 1}\n{"note": 2}\n')
+    with pytest.raises(ConfigError, match="another evaluation"):
+        Journal(path, {"model": "a", "chat": "default"})
     path.unlink()
     wrapped, engine = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}}), FunctionEngine(plainly)
     journal = policy_player(CONFIG, engine, tmp_path)._journal

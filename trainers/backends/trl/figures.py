@@ -59,20 +59,20 @@ def own_figures(
     forward = model if dtype is None else rounded(model, dtype)
     if share or choosing or tokens.input_ids.device.type == "cpu" or not set(wants) <= _FUSED:
         predictions = as_tree(tokens) if share else row_by_row(tokens)
-        window = sliding_window(getattr(model, "module", model)) if share else None
         found = _picked(
             forward, output_layer, predictions, tokens.allowed, temperature=temperature, wants=wants, heads=heads
         )
-        _check_shared(predictions.inputs.get("segments", ()), window)
+        if share:
+            _check_shared(getattr(model, "module", model), predictions.inputs["segments"])
     else:
         found = _fused(forward, tokens.input_ids, own_tokens(tokens))
     return {name: value if name == "logits" else value[:, -columns:] for name, value in found.items()}
 
 
-def _check_shared(segments: Sequence[Segment], window: int | None) -> None:
-    """Refuses a model whose layers did not attend by segments: tokens would have seen other rows."""
-    taken = segments[0].taken if segments else [window]
-    if not taken or (window is not None and not any(taken)):
+def _check_shared(model: Any, segments: Sequence[Segment]) -> None:
+    """Refuses a model whose layers did not attend by segments: tokens have seen other rows."""
+    taken = segments[0].taken
+    if not taken or (sliding_window(model) is not None and not any(taken)):
         raise ConfigError("share_prefixes needs layers that attend by segments, and this model's do not; leave it out.")
 
 

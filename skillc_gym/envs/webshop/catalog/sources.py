@@ -88,9 +88,9 @@ class _Text:
             return value
 
     def end(self) -> None:
-        """Refuses what follows: two files in one would be read as the first alone."""
+        """Refuses what follows (ConfigError): two files in one would be read as the first alone."""
         if found := self.peek():
-            raise self.broken(f"{found!r} follows its end")
+            raise ConfigError(f"{self.path}: {found!r} follows its {self.number:,} elements; keep what it holds apart.")
 
     def broken(self, why: str) -> CatalogError:
         return CatalogError(
