@@ -281,7 +281,7 @@ def test_hindsight_teaches_with_what_won():
     won, lost, nobody = HindsightRows()(view(batch))
     assert "heat O with microwave 1" in taught(won, "policy")
     assert "Key step: heat O with microwave 1" in taught(lost, "policy")
-    assert taught(nobody, "policy") == ""
+    assert nobody.teachers["policy"] is nobody.row, "it reads what the student reads"
     assert {tuple(row.weights) for row in (won, lost, nobody)} == {("policy",)}
     assert lost.advantages.tolist() == [1.0] * 4
 
