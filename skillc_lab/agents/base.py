@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
@@ -147,7 +148,7 @@ class AgentRunner(RunningAgent):
         self._panel, self._phase = tuple(panel), phase
         self._training = config.with_(split=config.env_spec.training_split)
         self._label = _sha256(agent.record())
-        self._played: list[dict[str, int]] = []
+        self._spent = Counter[str]()
         self._write = player.chat(derive_seed(config.seed, _WRITER_SEED))
         self.acting = agent.start(
             AgentTools(
@@ -185,8 +186,7 @@ class AgentRunner(RunningAgent):
         """What was played beside the evaluated panel, and written; nothing where a server's usage tells it."""
         if self._player.usage() is not None:
             return {}
-        totals = {name: sum(each[name] for each in self._played) for name in (self._played or [{}])[0]}
-        return {"cost": {**totals, "tokens_written": getattr(self._write, "tokens_generated", 0)}}
+        return {"cost": {**self._spent, "tokens_written": getattr(self._write, "tokens_generated", 0)}}
 
     def warning(self) -> str:
         """A sentence on replies of the writer that could not be read, and on what to do; "" if there were none."""
@@ -240,7 +240,7 @@ class AgentRunner(RunningAgent):
         finally:
             rollouts.close()
         for result in played:
-            self._played.append({"episodes": 1, "steps": len(result.episode), **asdict(result.usage)})
+            self._spent.update({"episodes": 1, "steps": len(result.episode), **asdict(result.usage)})
         return [result.episode for result in played]
 
 

@@ -126,8 +126,8 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
     values["versus"] = versus_table(runs) if len(runs) > 1 else None
     values["shared"] = shared_words(runs) if len(runs) > 1 else ""
     values["acted"] = acted_table(runs)
-    values |= {"run": run, "method": method, "before": before, "after": after}
-    values |= {"figures": figures, "examples": _examples(source)}
+    values |= {"run": run, "method": method, "before": before, "after": after, "figures": figures}
+    values["examples"] = _examples(source)
     return _render("report.html", title, values)
 
 

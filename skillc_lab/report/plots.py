@@ -186,8 +186,9 @@ def draw_active(axes: Any, run: RunRecords) -> None:
         if kind in active_ever:
             _bar(axes, run, row, kind, style)
     budget = f"; budget K(t) = {', '.join(map(str, run.capacity))} in equal stages" if run.capacity else ""
-    gone, drawn = len(run.retirements.keys() & styles.keys()), " drawn" * (len(run.retirements.keys() - styles) > 0)
-    what = f"{gone} of {len(styles)} task types{drawn} gave their skill up" if run.retirements else ""
+    gone = len(run.retirements.keys() & styles.keys())
+    types = "task types" if gone == len(run.retirements) else "task types drawn"
+    what = f"{gone} of {len(styles)} {types} gave their skill up" if run.retirements else ""
     title(axes, what or "Every task type keeps its skill", f"a bar ends where the type retires{budget}")
     axes.set_yticks(range(len(styles)), [style.label for style in styles.values()])
     axes.set_ylim(len(styles) - 0.4, -0.6)

@@ -101,10 +101,8 @@ def record_path(plan: ComparisonPlan) -> Path:
 
 def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> ComparisonRecord:
     """Writes the record of the cells that are there."""
-    kept = {cell.name: kept_texts(plan, cell) for cell in (Cell(*result.place) for result in results)}
-    record = ComparisonRecord(
-        plan.title, plan.protocol, results, {name: texts for name, texts in kept.items() if texts}
-    )
+    texts = {cell.name: kept_texts(plan, cell) for cell in (Cell(*result.place) for result in results)}
+    record = ComparisonRecord(plan.title, plan.protocol, results, texts)
     values = {
         "title": record.title,
         "protocol": dict(record.protocol),

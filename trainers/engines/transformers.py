@@ -63,7 +63,7 @@ class TransformersEngine:
         self.model, self.autocast = model, autocast
         self.max_rows, self.prefill_tokens, self.draft_tokens = max_rows, prefill_tokens, draft_tokens
         self._eos = np.array(sorted(eos_token_ids), dtype=np.int64)
-        self._window = sliding_window(model)
+        self._window, self._lists_layers = sliding_window(model), bool(attention_kinds(model))
         self._float_mask = _implementation(model) == "eager"
         if not self._float_mask:
             attend_by_segments(model)
@@ -303,7 +303,7 @@ class TransformersEngine:
         if self._window is None:
             return self._typed(seen)
         near = seen & (of_columns > positions[:, :, None] - self._window)[:, None]
-        if not attention_kinds(self.model):
+        if not self._lists_layers:
             return self._typed(near)
         return {"full_attention": self._typed(seen), "sliding_attention": self._typed(near)}
 
