@@ -348,7 +348,6 @@ DRAWN: Mapping[str, Draw] = {
     "regime_map_confirmed": _map(*_CONFIRMED),
     "regime_map_confirmed_curves": _curves(*_CONFIRMED),
     "regime_map_curves": _curves("first_table", "first_table_easy"),
-    "screening": _map("screening"),
     "sensitivity": lambda path: draw_sensitivity(_regimes(["sensitivity"])[0], path),
     "shop_controls": _map("shop_controls"),
     "shop_controls_curves": _curves("shop_controls"),
