@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import cell_path, write_cell
 from skillc_lab.studies.plan import Cell, ComparisonPlan
@@ -90,14 +91,25 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
 
 
 def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
+    settings = protocol["settings"]
     return {
-        **protocol["settings"],
+        **settings,
+        "chat_options": _wording(settings),
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
         **{name: protocol[name] for name in _LATER if name in protocol},
         "overrides": current_settings(protocol["overrides"].get(cell.method, {})),
     }
+
+
+def _wording(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a chat that change its preset; records differ in whether they repeat what it says."""
+    options = settings.get("chat_options") or {}
+    if not options:
+        return {}
+    preset = env_spec(settings["env"]).chat_format(settings["chat"]).to_dict()
+    return {name: value for name, value in options.items() if value != preset.get(name)}
 
 
 def _differing(own: Mapping[str, TaskOutcome], other: Mapping[str, TaskOutcome], arm: str) -> int:

@@ -10,11 +10,12 @@ import pytest
 import skill_library
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab import studies
-from skillc_lab.studies import CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
+from skillc_lab.studies import Cell, CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
 from skillc_lab.studies.cells import read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of, write_run_file
 from trainers.tracking import run_folder
 
+STUDIES, RECORDS = (Path(__file__).parents[3] / "benchmarks" / name for name in ("studies", "records"))
 VERSIONS = {"git": {"revision": "a" * 40, "changed": False}, "machine": "Linux", "packages": {"torch": "2"}}
 
 
@@ -64,6 +65,19 @@ def test_what_the_record_lacks_is_refused_before_anything_runs(plan, tmp_path):
         require_recorded(plan, plan.cells, replace(record, results=record.results[:-1]))
     more = plan_of(tmp_path, TEXT.replace("[grpo, ppo]", "[grpo, rloo, ppo]"))
     require_recorded(more, plan.cells, record)
+
+
+RUN_FILES = [path for path in sorted(STUDIES.glob("*.yaml")) if (RECORDS / f"{path.stem}.json").is_file()]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # run files from before options were renamed
+@pytest.mark.parametrize("path", RUN_FILES, ids=lambda path: path.stem)
+def test_every_published_record_can_be_checked_and_gone_on_with(path, tmp_path):
+    plan, record = studies.read_run_file(path, tmp_path), studies.read_record(RECORDS / f"{path.stem}.json")
+    require_recorded(plan, [cell for cell in plan.cells if cell.place in record.found], record)
+    other = plan.config.with_(chat_options={"role": "somebody else"})
+    with pytest.raises(ConfigError, match="chat_options was"):
+        require_recorded(replace(plan, config=other), [Cell(*record.results[0].place)], record)
 
 
 def test_the_command_says_which_cells_equal_the_record(plan, tmp_path, says):

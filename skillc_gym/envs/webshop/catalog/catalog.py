@@ -73,7 +73,7 @@ class Catalog:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        manifest = read_manifest(self.folder)
+        manifest = self._manifest = read_manifest(self.folder)
         self._size = int(manifest["products"])
         self.sha256 = str(manifest["sha256"])
         self.load_report = LoadReport(self.folder, self._size, manifest["report"])
@@ -91,6 +91,14 @@ class Catalog:
 
     def __reduce__(self) -> tuple[Callable[[str], Catalog], tuple[str]]:
         return open_built, (str(self.folder),)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether its folder still holds this catalogue; what is derived from another one built there is not its."""
+        try:
+            return read_manifest(self.folder) == self._manifest
+        except (MissingDataError, CatalogError):
+            return False
 
     def index_of(self, asin: str) -> int | None:
         """Returns the index of the product of that id, None if there is none."""
@@ -141,9 +149,15 @@ class Catalog:
         return self._records[self._ends[index] : self._ends[index + 1]]
 
 
-@lru_cache(32)
 def open_built(folder: str) -> Catalog:
-    """Returns the catalogue in a folder, one object for the whole process."""
+    """Returns the catalogue in a folder: one object for the whole process, until another is built in its place."""
+    manifest = Path(folder) / "manifest.json"
+    state = manifest.stat() if manifest.is_file() else None
+    return _opened(folder, state and (state.st_ino, state.st_size, state.st_mtime_ns))
+
+
+@lru_cache(32)
+def _opened(folder: str, state: tuple[int, ...] | None) -> Catalog:
     return Catalog(folder)
 
 

@@ -42,6 +42,8 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
     limit = {} if num_products is None else {"num_products": require_whole("num_products", num_products, 1)}
     if source == "generated":
         return _built(_generated(generator, num_products))
+    if generator:
+        raise ConfigError(f"{', '.join(generator)}: no option of {source!r}; only data='generated' has some.")
     if isinstance(source, Mapping):
         return _built(JsonSource.of_mapping({**source, **limit}))
     catalog = _of_folder(source, limit) if source is None or isinstance(source, str | os.PathLike) else source

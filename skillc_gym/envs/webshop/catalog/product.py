@@ -95,6 +95,7 @@ _FIELDS = tuple(field.name for field in fields(Product))
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
 """What a product has of which the attributes are not known."""
 MAX_ASIN = 10
+_ENTRY = ("attributes", "instruction", "instruction_attributes")
 _UNPRICED = (100.0,)
 _HALF, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\ufffd"
 _NOT_PRICE = re.compile(r"[^\d.]")
@@ -247,13 +248,23 @@ def _image(row: Mapping[str, Any], notes: list[str]) -> str:
 
 def _read_attributes(entry: object, notes: list[str]) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
     if not isinstance(entry, Mapping):
+        if entry is not None:
+            notes.append(f"attributes left out: expected an object, got {type(entry).__name__}")
         return NO_ATTRIBUTES, None, ()
     instruction, said = entry.get("instruction"), entry.get("attributes")
+    notes += [f"{name}: what is no text was left out" for name in _ENTRY if not _is_textual(name, entry.get(name))]
     return (
         counted(_texts(said), "attributes", notes.append) if isinstance(said, list) else NO_ATTRIBUTES,
         instruction if isinstance(instruction, str) else None,
         counted(_texts(entry.get("instruction_attributes")), "instruction_attributes", notes.append),
     )
+
+
+def _is_textual(name: str, value: object) -> bool:
+    """Whether a part of an entry is missing or of its kind: the instruction a text, the others lists of texts."""
+    texts = value if isinstance(value, list) else [value]
+    kind = str if name == "instruction" else list
+    return value is None or (isinstance(value, kind) and all(isinstance(text, str) for text in texts))
 
 
 def counted(attributes: Sequence[str], field: str, note: Callable[[str], object]) -> tuple[str, ...]:

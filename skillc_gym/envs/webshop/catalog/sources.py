@@ -6,8 +6,10 @@ import gzip
 import hashlib
 import json
 import lzma
+import os
 import re
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import lru_cache
@@ -18,11 +20,11 @@ from typing import IO, Any
 from skillc_gym.envs.webshop.catalog.build import CatalogBuilder
 from skillc_gym.envs.webshop.catalog.product import writable
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, require_name
-from skillc_gym.values import require_whole
+from skillc_gym.values import require_switch, require_whole
 
 _CHUNK = 1 << 22
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
-_BROKEN = (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError)
+_BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError)
 _LONGEST_VALUE = 1 << 26
 """A single product or entry beyond this is no product: a small archive can hold what no memory can."""
 _LONGEST_NUMBER = 400
@@ -191,7 +193,7 @@ class JsonSource:
         self._products = _file(products)
         self._attributes, self._human = (_file(path) if path else None for path in (attributes, human_goals))
         self._limit = None if num_products is None else require_whole("num_products", num_products, 1)
-        self._accept = accept_truncated
+        self._accept = require_switch("accept_truncated", accept_truncated)
 
     @classmethod
     def of_mapping(cls, source: Mapping[str, Any]) -> JsonSource:
@@ -269,7 +271,9 @@ def _find(folder: Path, part: str) -> Path | None:
     return None
 
 
-def _file(path: str | Path) -> Path:
+def _file(path: object) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"A file of the data is named by its path, got {path!r}.")
     path = Path(path).expanduser()
     if not path.is_file():
         raise MissingDataError(f"There is no file {path}. {FETCH}")

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skillc_gym.envs.webshop.workplace import publish, work_folder
-from skillc_gym.errors import ConfigError, MissingExtraError, missing_extra
+from skillc_gym.errors import CatalogError, ConfigError, MissingExtraError, missing_extra
 from skillc_gym.pages import resource
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
     if tagger.id.startswith(_NAMELESS):
         raise ConfigError(f"Give the function an attribute 'id' before keeping its nouns; {tagger.id!r} may be any.")
     folder = _place(catalog, tagger)
-    if folder.is_dir():
+    if folder.is_dir() and catalog.in_place:
         return folder
     with work_folder(folder) as work:
         ends = np.zeros(len(catalog) + 1, np.int64)
@@ -117,6 +117,8 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
                 if progress and index % 10_000 == 0:
                     progress(index)
         np.save(work / "ends.npy", ends)
+        if not catalog.in_place:
+            raise CatalogError(f"Another catalogue was built in {catalog.folder}; its nouns are others: start again.")
         publish(work, folder)
     return folder
 
@@ -125,7 +127,7 @@ def keep_nouns(catalog: Catalog, tagger: NounTagger, progress: Callable[[int], N
 def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str, ...]]:
     """Returns what tells a product's nouns by its index: those kept in the catalogue's folder, else the tagger's."""
     folder = _place(catalog, tagger)
-    if tagger.id.startswith(_NAMELESS) or not folder.is_dir():
+    if tagger.id.startswith(_NAMELESS) or not folder.is_dir() or not catalog.in_place:
         return lambda index: tagger.nouns(catalog.product(index).title)
     ends = np.load(folder / "ends.npy", mmap_mode="r")
     kept = np.memmap(folder / "nouns.bin", np.uint8, "r")

@@ -229,7 +229,9 @@ def _table(catalog: Catalog, kind: str, seed: int, order: str, write: bool = Tru
         table = make_table(facts(catalog, kind), seed=seed, shuffle_seed=shuffle)
         return by_product(table) if order == "products" else table
 
-    return make() if len(catalog) < _LARGE else _kept(_place(catalog, kind, seed, order), make, write=write)
+    if len(catalog) < _LARGE or not catalog.in_place:
+        return make()
+    return _kept(_place(catalog, kind, seed, order), make, write=write)
 
 
 @lru_cache(1)

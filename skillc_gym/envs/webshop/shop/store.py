@@ -61,6 +61,10 @@ class Store:
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""
         read = pages.read_action(action, brackets=self.fixes.bracketed_values)
+        if self.fixes.bracketed_values and "\n" in action and action.startswith("click["):
+            label = action[len("click[") : action.rfind("]")].lower()
+            if label in self.body(page).targets:  # a value that goes on behind a line's end
+                read = ("click", label)
         if read is None:
             return None
         name, argument = read
@@ -119,7 +123,10 @@ class Store:
 
     def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
         """Returns the address that a click on a product's link leads to, None where it leads nowhere."""
-        target = self._click(page, listing.asin.lower(), generator)
+        label, body = listing.asin.lower(), self.body(page)
+        if self.fixes.any_case_asins and len(body.targets.get(label, ())) > 1 and label not in body.buttons:
+            return self.address(page.item(listing.index))  # a click would open the first that was not looked at
+        target = self._click(page, label, generator)
         return None if target is None else self.address(target)
 
     def page_at(self, address: str) -> Page | None:
@@ -227,8 +234,11 @@ class Store:
 
     def _open(self, page: Page, label: str, target: tuple[int | str, ...]) -> Page | None:
         if page.kind == "results":
-            product = int(target[-1]) if self.fixes.any_case_asins else self.catalog.index_of(label.upper())
-            return None if product is None else page.item(product)
+            if not self.fixes.any_case_asins:
+                product = self.catalog.index_of(label.upper())
+                return None if product is None else page.item(product)
+            products = [int(index) for index in target]
+            return page.item(next((index for index in products if index not in page.visited), products[-1]))
         groups = [str(group) for group in target]
         if not self.fixes.every_group:
             return page.chosen(groups[-1], label)
@@ -243,7 +253,10 @@ class Store:
 
     def _results_body(self, hits: tuple[int, ...], number: int) -> Body:
         listings = self.listings(Page("results", number=number, hits=hits))
-        targets = {listing.asin.lower(): (listing.index,) for listing in listings}
+        targets: dict[str, tuple[int | str, ...]] = {}
+        for listing in listings:
+            label = listing.asin.lower()
+            targets[label] = (*targets.get(label, ()), listing.index)
         return _body(nodes.results_nodes(number, len(hits), listings), targets)
 
     def _item_body(self, index: int) -> Body:

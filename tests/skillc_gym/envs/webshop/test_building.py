@@ -1,6 +1,7 @@
 """Building under bad circumstances: killed, disturbed, without room; clear words, and nothing lost."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,10 +10,11 @@ import time
 import numpy as np
 import pytest
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.goals import tables
+from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
 from skillc_gym.envs.webshop.workplace import work_folder
 from skillc_gym.errors import CatalogError
 
@@ -64,6 +66,31 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     for part in ("product", "listing"):
         with pytest.raises(CatalogError, match="damaged"):
             getattr(WebShopEnv(data=folder, goals="human").catalog, part)(0)
+
+
+def test_a_catalogue_built_in_the_place_of_another_is_opened_and_gets_nothing_of_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_LARGE", 10)
+    folder = tmp_path / "shop"
+    build_catalog(GeneratedSource(50, seed=0), folder)
+    old = open_catalog(folder)
+    assert open_catalog(folder) is old
+    shutil.rmtree(folder)
+    assert not old.in_place
+    build_catalog(GeneratedSource(60, seed=1), folder)
+    new = open_catalog(folder)
+    assert (len(old), len(new), old.in_place, new.in_place) == (50, 60, False, True)
+    words = noun_tagger(str.split)
+    words.id = "words"
+    assert tables.open_goals(old, seed=3) != tables.open_goals(new, seed=3)
+    with pytest.raises(CatalogError, match="Another catalogue was built"):
+        keep_nouns(old, words)
+    assert not list(folder.glob("nouns-*"))
+    (seeded,) = folder.glob("goals-synthetic-3-*")
+    goals = tables.open_goals(new, seed=3)
+    assert len(np.load(seeded / "product.npy")) == len(goals.table.product)
+    assert all(new.product(index).instruction for index in goals.table.product.tolist())
+    keep_nouns(new, words)
+    assert nouns_of(old, words)(0) == tuple(old.product(0).title.split())
 
 
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):

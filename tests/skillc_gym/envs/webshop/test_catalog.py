@@ -224,6 +224,33 @@ def test_a_file_that_breaks_off(files, share):
         assert "breaks off" in str(catalog.load_report)
 
 
+def test_a_damaged_archive_breaks_off_where_it_is_damaged(files):
+    path = files / f"{PRODUCTS}.gz"
+    path.write_bytes(gzip.compress((files / PRODUCTS).read_bytes()))
+    whole, found = path.read_bytes(), set()
+    for place in range(100, len(whole) - 20, 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255, whole[place + 1] ^ 255]) + whole[place + 2 :])
+        with pytest.raises(CatalogError) as caught:
+            list(sources.elements(path))
+        found.add(type(caught.value.__cause__).__name__)
+    assert "error" in found, "none was damaged in the stream itself, which zlib has an error of its own for"
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "said"),
+    [
+        ({"products": None}, {}, "named by its path"),
+        ({"products": PRODUCTS, "accept_truncated": "no"}, {}, "accept_truncated is true or false"),
+        ({"products": PRODUCTS}, {"size": 3}, "size: no option of"),
+        (".", {"num_product": 3}, "num_product: no option of '.'"),
+    ],
+)
+def test_options_that_would_be_passed_over_are_refused(files, monkeypatch, source, options, said):
+    monkeypatch.chdir(files)
+    with pytest.raises(ConfigError, match=said):
+        open_catalog(source, **options)
+
+
 def test_another_catalogue_is_not_overwritten(tmp_path):
     folder = tmp_path / "a"
     build_catalog(GeneratedSource(5), folder)
@@ -342,6 +369,21 @@ def test_what_is_only_shown_is_left_empty_and_said(field, value):
     product, (note,) = clean({**ROW, field: value}, None, 0)
     assert note.startswith(field)
     assert product.asin == ROW["asin"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (["soft"], "attributes left out: expected an object, got list"),
+        ({"attributes": ["soft", 3]}, "attributes: what is no text"),
+        ({**ENTRY, "instruction": 5}, "instruction: what is no text"),
+        ({**ENTRY, "instruction_attributes": "soft"}, "instruction_attributes: what is no text"),
+    ],
+)
+def test_what_is_no_text_in_an_entry_of_attributes_is_said(entry, said):
+    product, (note,) = clean(ROW, entry, 0)
+    assert note.startswith(said)
+    assert set(product.attributes) <= {"soft", "DUMMY_ATTR"}
 
 
 def test_missing_attributes_and_instructions():

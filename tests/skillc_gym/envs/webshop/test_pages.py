@@ -133,6 +133,26 @@ def test_bracketed_values_and_asins_in_lower_case(compat, reached):
     assert walk.moved is reached
 
 
+def test_a_value_that_goes_on_behind_a_line_is_not_the_one_that_ends_there():
+    values = {"form": ("x", "x]\ny")}
+    store = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": values}]), FIXED)
+    item = HOME.item(0)
+    for action in store.body(item).actions[-2:]:
+        chosen = store.act(item, action, np.random.default_rng(0))
+        assert f"click[{chosen.options[0][1]}]" == action
+
+
+def test_ids_that_differ_in_case_alone_are_all_reached():
+    store = Store(SmallShop(makers=(), extra=[{"asin": asin, "title": "Odd"} for asin in ("b6", "B6")]), FIXED)
+    results = store.act(HOME, "search[odd]", np.random.default_rng(0))
+    assert store.body(results).clickables.count("b6") == 1
+    first = store.act(results, "click[b6]", np.random.default_rng(0))
+    again = store.act(first.results(1), "click[b6]", np.random.default_rng(0))
+    assert (first.product, again.product) == (0, 1)
+    links = [store.link(results, listing, np.random.default_rng(0)) for listing in store.listings(results)]
+    assert [store.page_at(link).product for link in links] == [0, 1]
+
+
 def test_values_of_two_groups():
     upstream, fixed = Walk("upstream", "Twins"), Walk("fixed", "Twins")
     chosen = [{"left": "small"}, {"left": "small", "right": "small"}]
