@@ -41,7 +41,12 @@ def control_library(library: SkillLibrary, control: str) -> SkillLibrary:
     """
     if control not in CONTROLS:
         raise SkillFileError(f"There is no control {brief(control)}; it is one of {', '.join(CONTROLS)}")
-    return replace(CONTROLS[control](library), name=f"{library.name}.{control}")
+    if isinstance(library, _Rewritten) and control in ("wrong", "general"):
+        # Words are changed last, since the grade "minimal" is made of the skills whose words are still their own.
+        found = control_library(control_library(library.source, control), library.control)
+    else:
+        found = CONTROLS[control](library)
+    return replace(found, name=f"{library.name}.{control}")
 
 
 def _wrong(library: SkillLibrary) -> SkillLibrary:

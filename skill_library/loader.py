@@ -87,7 +87,7 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
         if not text:
             raise ValueError("the text after the front matter is empty; write what the agent should read there")
         name = ours.get("library_name") or fields.string("name")
-        minimal = fields.string("minimal") if "minimal" in fields else ours.get("minimal", "")
+        minimal = fields.string("minimal") if "minimal" in fields else ours.get("minimal", "").strip()
         return Skill(name, fields.string("description"), _task_types(fields, ours), text, minimal)
     except UnreadableFileError as error:
         raise SkillFileError(str(error)) from error
@@ -137,12 +137,24 @@ def skill_files(folder: Path) -> list[Path]:
     single = folder / SKILL_FILE
     # A link that leads nowhere counts: it is refused when it is read, where a library without it would be another one.
     places = (each / SKILL_FILE for each in folder.glob("*"))
-    files = [single] if os.path.lexists(single) else sorted(place for place in places if os.path.lexists(place))
+    try:
+        files = [single] if _is_there(single) else sorted(filter(_is_there, places))
+    except OSError as error:
+        raise SkillFileError(f"{folder} cannot be read ({error.strerror}: {error.filename})") from error
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")
     if len(files) > MAX_SKILLS:
         raise SkillFileError(f"{folder} holds {len(files):,} skills; a library has at most {MAX_SKILLS:,}")
     return files
+
+
+def _is_there(place: Path) -> bool:
+    """As `os.path.lexists`, for which what lies in a folder that may not be entered is not there."""
+    try:
+        place.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def check_inside(file: Path, folder: Path) -> None:

@@ -25,6 +25,8 @@ import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
+from skill_library import Skill
+from skill_library.formats import write_library
 from skillc_gym.errors import SkillCError
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
@@ -384,10 +386,6 @@ def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _write_library(folder: Path, env: Env) -> str:
     core: Any = env.unwrapped
-    root = folder / "skills"
-    for number, kind in enumerate(sorted({core.task_type_of(task_id) for task_id in core.task_ids})):
-        file = root / f"skill-{number}" / "SKILL.md"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        front = f'---\nname: skill-{number}\ndescription: for a test\nmetadata:\n  task_types: "{kind}"\n---\n'
-        file.write_text(f"{front}Skill of {kind}: café.\n", encoding="utf-8")
-    return str(root)
+    kinds = sorted({core.task_type_of(task_id) for task_id in core.task_ids})
+    skills = [Skill(f"skill-{place}", "for a test", (kind,), f"Of {kind}: café.") for place, kind in enumerate(kinds)]
+    return str(write_library(skills, Path(tempfile.mkdtemp(dir=folder))))

@@ -51,10 +51,10 @@ def _content(skill: Skill, folder: str) -> bytes:
             f"The description of {skill.name!r} has {len(skill.description):,} characters; the specification of skills "
             f"wants 1 to {_LONGEST_DESCRIPTION:,}"
         )
-    texts = (skill.text, skill.description, *skill.task_types)
+    texts = (skill.text, skill.description, skill.minimal, *skill.task_types)
     if not skill.text or any(text != text.strip() for text in texts):
         raise SkillFileError(
-            f"{skill.name!r} has no text, or white space around its text, description or task types: it would not be "
+            f"{skill.name!r} has no text, or white space around its texts, description or task types: it would not be "
             "read back equal"
         )
     metadata = {

@@ -366,7 +366,7 @@ class InternalizationCurriculum:
             require_name("task type", task_type, self._task_types)
             if not (isinstance(error, Real) and 0 <= float(error) < math.inf):
                 raise ConfigError(f"standard_error of {task_type!r} is a number from 0 up, got {error!r}")
-        return given or {}
+        return {task_type: float(error) for task_type, error in (given or {}).items()}
 
     def _retire(self, step: int, reasons: dict[str, str]) -> tuple[Retirement, ...]:
         kept = [k for k in self._active if k not in reasons]

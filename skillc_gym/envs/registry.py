@@ -131,7 +131,7 @@ def register(spec: EnvSpec) -> None:
             f"Gymnasium makes {there.entry_point!r} under the id {spec.id!r}; give {spec.entry_point!r} another id, or "
             "leave entry_point out to describe what is registered"
         )
-    known = _registered.setdefault(spec.name, spec)
+    known = _registered.get(spec.name, spec)
     if known != spec:
         raise ConfigError(
             f"The environment {known.id} has the short name {spec.name!r} already; name {spec.id} otherwise"
@@ -145,6 +145,7 @@ def register(spec: EnvSpec) -> None:
             # It takes most of a step; gymnasium.make(..., disable_env_checker=False) adds it.
             disable_env_checker=True,
         )
+    _registered[spec.name] = spec
 
 
 def register_built_in() -> None:
@@ -185,7 +186,8 @@ def description_of(env: gymnasium.Env[Any, Any]) -> EnvSpec | None:
     """Returns the description of an environment, however it was made; None if there is none."""
     kind, made = type(env.unwrapped), env.spec.id if env.spec else ""
     entry_point = f"{kind.__module__}:{kind.__qualname__}"
-    return next((spec for spec in env_specs() if spec.id == made or spec.entry_point == entry_point), None)
+    by_id = (spec for spec in env_specs() if spec.id == made)
+    return next(by_id, None) or next((spec for spec in env_specs() if spec.entry_point == entry_point), None)
 
 
 def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:

@@ -13,8 +13,8 @@ from skillc_gym.errors import MissingDataError, TranscriptError
 from skillc_gym.files import replace_file
 from skillc_gym.version import __version__
 
-MAX_LINE_BYTES = 16_777_216
-"""Longest line that is read: an episode as JSON."""
+MAX_LINE_BYTES = 1 << 26
+"""Longest line that is read, an episode as JSON: what no episode of any real length comes to, escapes included."""
 
 
 def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:

@@ -44,7 +44,7 @@ def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
     The form is valid if the reply is one ``<think>...</think>`` and then one ``<action>...</action>`` with a command in
     it, white space aside and nothing else around (without ``require_think`` the thought may be missing).
 
-    The command is looked for even in a malformed reply, behind the end of the thought (``</think>``) if it has one:
+    The command is looked for even in a malformed reply, behind the end of the thought (``</think>``) if anything is:
     the first closed ``<action>`` pair; else what follows an unclosed ``<action>`` (a reply cut off by its stop string);
     else, if no thought is left open, the last line that is not empty.
     """
@@ -73,7 +73,7 @@ def parse_tail_reply(reply: str, tail: int) -> ParsedReply:
 def _command(reply: str, tags: list[str]) -> str:
     rest = reply.rpartition("</think>")[2]
     closed = _closed(rest)
-    if closed is None:
+    if closed is None and not rest.strip():
         closed = _closed(reply)
     if closed is not None:
         return _TAG.sub(" ", closed).strip()

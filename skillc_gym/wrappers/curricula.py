@@ -117,7 +117,8 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     Args:
         env: An environment with generated games of several difficulties.
-        curriculum: The curriculum, or the keyword arguments of one over the environment's games.
+        curriculum: The curriculum, which all environments of one spec then share, or the keyword arguments of one over
+            the environment's games.
 
     Raises:
         ConfigError: If the games tell no difficulty, or an option is out of range.
@@ -131,9 +132,11 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     def __init__(
         self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | None = None
     ) -> None:
+        given = isinstance(curriculum, DifficultyCurriculum)
         if not isinstance(curriculum, DifficultyCurriculum):
             curriculum = DifficultyCurriculum.of(env, **(curriculum or {}))
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=asdict(curriculum.options))
+        recorded = curriculum if given else asdict(curriculum.options)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=recorded)
         gymnasium.Wrapper.__init__(self, env)
         self.curriculum = curriculum
         self._draws: np.random.Generator | None = None

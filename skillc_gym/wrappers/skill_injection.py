@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import gymnasium
@@ -79,9 +80,9 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         where: str = "observation",
         grade: str = "full",
     ) -> None:
-        RecordConstructorArgs.__init__(
-            self, library=os.fspath(library), enabled=bool(enabled), where=where, grade=grade
-        )
+        # A path is never the name of a library, so its record must not read as one.
+        named = library if isinstance(library, str) else str(Path(library).absolute())
+        RecordConstructorArgs.__init__(self, library=named, enabled=bool(enabled), where=where, grade=grade)
         gymnasium.Wrapper.__init__(self, env)
         require_name("place for skills", where, _PLACES)
         if find_wrapper(env, SkillInjection) is not None:

@@ -91,6 +91,8 @@ class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs)
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
         given = None if words is None else tuple(dict.fromkeys(word.lower() for word in words))
+        if odd := [word for word in given or () if not _WORD.fullmatch(word)]:
+            raise ConfigError(f"WordPresence finds words of a to z, a number behind them or not; got {odd[0]!r}")
         RecordConstructorArgs.__init__(self, words=given)
         gymnasium.Wrapper.__init__(self, env)
         if given is None and not env.has_wrapper_attr("commands"):

@@ -57,6 +57,16 @@ def test_a_control_is_as_long_as_the_skill_at_every_grade(control):
     assert max(map(len, names)) <= 64
 
 
+@pytest.mark.parametrize("other", ["wrong", "general"])
+def test_two_controls_hold_at_every_grade(other):
+    both, alone = load_library(f"alfworld:blank:{other}"), load_library(f"alfworld:{other}")
+    for kind in ALFWORLD.task_types:
+        for grade in ("full", "minimal"):
+            shown, meant = (library.graded(grade).for_task(kind) for library in (both, alone))
+            assert len(shown.text.split()) == len(meant.text.split())
+            assert shown.name.replace(".blank", "") == meant.name
+
+
 def test_the_general_skill_can_stand_alone():
     general = control_library(ALFWORLD, "general")
     assert {general.for_task(kind) for kind in ALFWORLD.task_types} == {general.for_task("look_at_obj_in_light")}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader, read_bounded
 from skill_library.errors import UnreadableFileError, brief
-from skill_library.formats import read_agent_skills
+from skill_library.formats import read_agent_skills, write_library
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
 from skill_library.skill import MAX_CHARACTERS, MAX_TASK_TYPES
 from skillc_gym.envs.registry import env_spec
@@ -82,6 +82,30 @@ def test_a_skill_may_bring_its_own_minimal_text_and_a_library_is_read_once_until
     write(tmp_path / "a", text="Do this.\nThen that.")
     assert load_library(tmp_path).graded("minimal").for_task("x").text == "Do this."
     assert load_library(tmp_path).sha256 != first.sha256
+
+
+def test_a_minimal_text_is_read_without_white_space_around_it(tmp_path):
+    ours = "metadata:\n  minimal: |\n    Do it.\n  author: me\n"
+    write(tmp_path / "a", f"{ours}{FIELDS.replace('task_types: [x]', '')}", "Do this.\nThen that.")
+    assert load_library(tmp_path).graded("minimal").skills[0].text == "Do it."
+    with pytest.raises(SkillFileError, match="white space around its texts"):
+        write_library([Skill("a", "d", ("*",), "Do this. Then that.", "Do it.\n")], tmp_path / "b")
+
+
+@pytest.mark.parametrize("read", [load_library, read_agent_skills])
+def test_a_skill_that_may_not_be_read_is_no_smaller_library(tmp_path, monkeypatch, read):
+    library = write(tmp_path / "library" / "own").parents[1]
+    closed = write(library / "closed")
+    lstat = Path.lstat
+
+    def refuse(self):
+        if self == closed:
+            raise PermissionError(13, "Permission denied", str(self))
+        return lstat(self)
+
+    monkeypatch.setattr(Path, "lstat", refuse)
+    with pytest.raises(SkillFileError, match="Permission denied"):
+        read(library)
 
 
 def test_hashes_do_not_depend_on_line_ends_or_a_byte_order_mark_and_rules_in_the_text_stay(tmp_path):

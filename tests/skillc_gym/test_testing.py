@@ -157,6 +157,14 @@ def test_walks_may_be_of_one_step():
     check_text_env(ToyEnv, Short)
 
 
+def test_task_types_may_hold_what_yaml_quotes():
+    class Quoting(ToyEnv):
+        def task_type_of(self, task_id):
+            return f'{super().task_type_of(task_id)} "it" \\'
+
+    check_text_env(Quoting)
+
+
 def test_the_failing_check_is_named():
     with pytest.raises(AssertionError, match="test_infos_hold_the_keys: info lacks 'goal'"):
         check_text_env(NO_GOAL)

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -296,3 +297,9 @@ def test_an_update_that_is_refused_moves_nothing():
     for types in ("pick", {"a", "b"}):
         with pytest.raises(ConfigError, match="a list in a fixed order"):
             InternalizationCurriculum(types)
+
+
+def test_a_state_is_json_whatever_numbers_the_errors_are():
+    curriculum = InternalizationCurriculum(["a"], margin=1.0)
+    curriculum.update({"a": 0.5}, {"a": 0.25}, 0, standard_error={"a": np.float32(0.5)})
+    assert json.loads(json.dumps(curriculum.state_dict())) == curriculum.state_dict()

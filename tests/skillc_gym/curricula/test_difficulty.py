@@ -137,3 +137,12 @@ def test_a_task_outside_the_curriculum_is_played_and_not_counted():
     wrapped.reset(options={"task_id": other})
     assert wrapped.step("look")[3]
     assert [record.episodes for record in curriculum.records.popitem()[1]] == [0]
+
+
+def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt():
+    env = gymnasium.make("skillc/ALFWorld-v0", **MAKE)
+    one = env.unwrapped.task_ids[-1]
+    wrapped = ProceduralCurriculum(env, DifficultyCurriculum({env.unwrapped.task_type_of(one): {0.1: [one]}}))
+    again = gymnasium.make(wrapped.spec)
+    assert again.curriculum is wrapped.curriculum
+    assert [made.reset(seed=0)[1]["task_id"] for made in (wrapped, again)] == [one, one]

@@ -8,7 +8,16 @@ import pytest
 
 import skillc_gym.envs.registry as module
 from skillc_gym.chat import ChatFormat
-from skillc_gym.envs.registry import EnvSpec, env_spec, env_specs, make_env, register, short_type, warm_started
+from skillc_gym.envs.registry import (
+    EnvSpec,
+    description_of,
+    env_spec,
+    env_specs,
+    make_env,
+    register,
+    short_type,
+    warm_started,
+)
 from skillc_gym.errors import ConfigError, MissingExtraError, UnknownNameError
 from skillc_gym.lazy import load_reference
 
@@ -102,6 +111,20 @@ def test_two_environments_cannot_have_one_name_or_id(registry):
     with pytest.raises(ConfigError, match="another id"):
         register(EnvSpec(name="cellars", id="rooms/Rooms-v0", entry_point="their_rooms:Cellars"))
     assert env_spec("cellars").id == "cellars"
+
+
+def test_a_description_that_gymnasium_refuses_is_not_known(registry):
+    with pytest.raises(gymnasium.error.Error):
+        register(EnvSpec(name="rooms", id="my rooms-v0", entry_point="their_rooms:Rooms"))
+    register(EnvSpec(name="rooms", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms"))
+    assert env_spec("rooms").id == "rooms/Rooms-v0"
+
+
+def test_the_description_under_an_environments_own_id_comes_first(registry):
+    entry_point = env_spec("alfworld").entry_point
+    register(EnvSpec(name="a-mine", id="mine/ALF-v0", entry_point=entry_point))
+    for env_id, name in (("skillc/ALFWorld-v0", "alfworld"), ("mine/ALF-v0", "a-mine")):
+        assert description_of(gymnasium.make(env_id, data="generated", generator={"games_per_type": 1})).name == name
 
 
 def test_wording_is_the_environments_own_where_it_says_so():

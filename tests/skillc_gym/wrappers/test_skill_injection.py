@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded
 from toy_env import TYPES, ToyEnv, write_skills
 
-from skill_library import SkillFileError, SkillText, load_library
+from skill_library import Skill, SkillFileError, SkillText, load_library
+from skill_library.formats import write_library
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.wrappers import SkillInjection
 
@@ -125,3 +128,11 @@ def test_it_is_rebuilt_from_its_json(toy_id, toy_library):
     assert isinstance(again, SkillInjection)
     assert (again.enabled, again.where) == (False, "info")
     assert play(again) == play(env)
+
+
+def test_a_path_is_never_taken_for_a_built_in_library_when_it_is_rebuilt(toy_id, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_library([Skill("mine", "d", ("*",), "My own text.")], Path("alfworld"))
+    env = SkillInjection(gymnasium.make(toy_id), Path("alfworld"))
+    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+    assert [made.reset(seed=0)[1]["skill"] for made in (env, again)] == ["mine", "mine"]

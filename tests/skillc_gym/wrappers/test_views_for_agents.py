@@ -198,3 +198,9 @@ def test_words_are_found_in_either_case_and_their_text_stays():
 def test_words_that_nobody_lists_are_asked_for():
     with pytest.raises(ConfigError, match=r"words=\[\.\.\.\]"):
         WordPresence(ToyEnv())
+
+
+@pytest.mark.parametrize("word", ["café", "e-mail", "b000abc", "mug 1 2", ""])
+def test_words_that_could_never_be_found_are_refused(word):
+    with pytest.raises(ConfigError, match="words of a to z"):
+        WordPresence(ToyEnv(), words=["key", word])
