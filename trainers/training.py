@@ -173,7 +173,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     stack.callback(rollouts.close)
     loggers = [LOGGERS.get(name)() for name in config.report_to]
     setup = Setup(config, folder, split, method, rollouts, prompts, tokenizer.pad_token_id, progress, loggers, read)
-    learner = Learner(setup, objective, backend)
+    learner = Learner(setup, objective, backend, resumed=saved is not None)
     if learner.ahead is not None:
         stack.callback(learner.ahead.close)
     if learner.is_main:

@@ -39,10 +39,11 @@ class Learner:
     """What an update does, part by part; :func:`trainers.learner.train` says in which order.
 
     All that is random depends on the seed and the update's number alone. ``update`` counts those done;
-    ``stop_requested`` is set to stop after the current one. A ConfigError if groups cannot be dealt to the processes.
+    ``stop_requested`` is set to stop after the current one; ``resumed`` says that a state follows. A ConfigError if
+    groups cannot be dealt to the processes.
     """
 
-    def __init__(self, setup: Setup, objective: Objective, backend: Backend) -> None:
+    def __init__(self, setup: Setup, objective: Objective, backend: Backend, *, resumed: bool = False) -> None:
         self.setup, self.objective, self.backend = setup, objective, backend
         self.config, self.method = setup.config, setup.method
         if self.config.tasks_per_step % backend.num_processes:
@@ -60,7 +61,7 @@ class Learner:
         self.counters = {"tokens_generated": 0, "env_steps": 0}
         self.shared = SharedRollouts(setup.rollouts, backend)
         self.rows = RowAssembler(setup, objective, backend)
-        self._shared_memory = SharedMemory(self.method.recipe.memory, setup)
+        self._shared_memory = SharedMemory(self.method.recipe.memory, setup, resumed=resumed)
         self.memory = self._shared_memory.memory
         self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
         self._began = time.monotonic()
@@ -70,8 +71,12 @@ class Learner:
     def draw(self, update: int) -> tuple[list[str], list[int]]:
         """The tasks of an update, and how many members of each one's group see the skill."""
         config, split = self.config, self.setup.split
-        # What is played ahead is drawn while the update before it is still being counted.
-        self.method.advance(max(self.schedule_step, update - 1))
+        # What is played ahead is drawn while the update before it is still being counted. Where a validation is due
+        # then, a cut that ranks the types waits for their latest gaps.
+        step = max(self.schedule_step, update - 1)
+        due = self.update < update - 1 and (update - 1) % config.validate_every == 0
+        if not (due and self.method.curriculum.capacity_at(step)):
+            self.method.advance(step)
         if self._under_way is not None and self._under_way.update == update:
             return list(self._under_way.tasks), list(self._under_way.n_plus)
         tasks = sample_tasks(split, config.tasks_per_step, config.task_sampling, seed=config.seed, step=update)

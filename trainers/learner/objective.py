@@ -189,10 +189,18 @@ def _without_effect(config: TrainConfig, recipe: Recipe) -> Iterator[str]:
     distils = any(isinstance(loss, ForwardDistillation) for loss in recipe.losses)
     if distils and gating is not None and gating.gate is not None and gating.gate <= 0.5:
         yield f"forward_distillation has no effect: it weighs max(0, 2 gate - 1), which is 0 with gate={gating.gate}."
-    if config.group_size < 2 and recipe.reads_advantages and type(recipe.advantage) in COMPARING:
+    parted = getattr(recipe.advantage, "group_by", "task") == "condition" and recipe.allocation.compares
+    least = 3 if parted else 2  # a rollout is compared with another one of its own condition
+    if config.group_size < least and recipe.reads_advantages and type(recipe.advantage) in COMPARING:
         yield (
-            f"With group_size=1 every advantage is 0: {recipe.name} compares the rollouts of a task. Take a group_size "
-            "of at least 2, or method=ppo."
+            f"With group_size={config.group_size} every advantage is 0: {recipe.name} compares the rollouts of a task"
+            f"{' in one condition' if parted else ''}. Take a group_size of at least {least}, or method=ppo."
+        )
+    share = getattr(recipe.memory, "distracted_share", 0.0)
+    if share > 0 and int(config.group_size * share) < 2:
+        yield (
+            f"distracted_share={share} of group_size={config.group_size} shows fewer than two members of a group "
+            "another text: none is compared with another that was. Raise one of the two."
         )
 
 

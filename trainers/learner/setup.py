@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ from trainers.engines.types import Engine
 from trainers.learner.ahead import WeightsCopy
 from trainers.losses.base import Weights
 from trainers.memory import Memory, MemoryTools, skill_selectors
+from trainers.memory.banked import BankOptions
 from trainers.recipes.method import Method
 from trainers.rollout.batches import Tokens
 from trainers.rollout.chat_tokens import ChatTokens
@@ -129,7 +130,9 @@ class SharedMemory:
     the policy is to write, and cannot be asked by one process.
     """
 
-    def __init__(self, options: Memory, setup: Setup) -> None:
+    def __init__(self, options: Memory, setup: Setup, *, resumed: bool = False) -> None:
+        if resumed and isinstance(options, BankOptions):
+            options = replace(options, bank=None)  # the checkpoint holds it, and the file need not be there any more
         policy = setup.rollouts.policy
         assert isinstance(policy, TokenPolicy), "models are trained on tokens"
         if isinstance(policy.engine, LockstepEngine) and getattr(options, "writer", "") == "policy":

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from skillc_gym.episodes import read_jsonl
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.evaluation.test_reports import Player
 from tests.trainers.test_train import Dies
 from tests.trainers.toy_extras import Kept
@@ -158,6 +158,9 @@ def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: Tra
         ("raft", {"loss_type": "gspo"}, "ratio=sequence has no effect"),
         ("fixed_gate+forward_distillation", {}, "which is 0 with gate=0.5"),
         ("contrastive_relabelling", {"group_size": 1}, "every advantage is 0"),
+        ("contrastive_relabelling", {"group_size": 2}, "group_size of at least 3"),
+        ("skill_grpo+distraction", {"group_size": 4}, "shows fewer than two members"),
+        ("skill_grpo+distraction", {"group_size": 8}, ""),
         ("raft", {"group_size": 1, "kl_coef": 0.0}, ""),
         ("ppo", {"group_size": 1, "kl_coef": 0.5}, ""),
     ],
@@ -366,7 +369,9 @@ def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
     assert len(seen) > 1
 
 
-def writing(engine: Any, chat: Any = None, folder: Path | None = None, max_context: int = 64) -> SharedMemory:
+def writing(
+    engine: Any, chat: Any = None, folder: Path | None = None, max_context: int = 64, bank: Any = None, **options: Any
+) -> SharedMemory:
     """A memory for which the policy writes."""
     policy = TokenPolicy(engine, chat, max_reply_tokens=8, max_context=max_context)
     setup: Any = SimpleNamespace(
@@ -375,7 +380,14 @@ def writing(engine: Any, chat: Any = None, folder: Path | None = None, max_conte
         folder=SimpleNamespace(path=folder),
         prompts=SimpleNamespace(library=None),
     )
-    return SharedMemory(D2SkillMemory(writer="policy"), setup)
+    return SharedMemory(D2SkillMemory(writer="policy", bank=bank), setup, **options)
+
+
+def test_a_bank_that_the_checkpoint_holds_need_not_be_there_any_more(tmp_path):
+    gone = str(tmp_path / "gone.jsonl")
+    with pytest.raises(MissingDataError, match="gone"):
+        writing(MagicMock(), folder=tmp_path, bank=gone)
+    assert not list(writing(MagicMock(), folder=tmp_path, bank=gone, resumed=True).memory.bank)
 
 
 @pytest.mark.parametrize(("max_context", "asked"), [(10**6, 1), (100, 0)])
@@ -431,6 +443,16 @@ def test_without_a_learning_rate_it_is_what_it_is_without_it(named: Make, method
         assert all(other[name] == value for name, value in one.items() if isinstance(value, int | str))
         assert other.get("loss") == pytest.approx(one.get("loss"), abs=1e-6)
         assert other.get("grad_norm") == pytest.approx(one.get("grad_norm"), abs=1e-5)
+
+
+def test_a_cut_that_ranks_the_types_waits_for_a_validation_that_is_due(toy: Make) -> None:
+    learner = start_learner(toy(method="skill0", steps=9, validate_every=3), trains=False)
+    withdrawn: list[int] = []
+    learner.method.advance = withdrawn.append
+    for done, drawn in [(2, 4), (3, 4), (3, 5), (5, 7)]:
+        learner.update = done
+        learner.draw(drawn)
+    assert withdrawn == [3, 4, 6], "K(6) is 0, and ranks nothing"
 
 
 def test_the_weights_that_play_are_one_step_behind(named: Make) -> None:
