@@ -225,6 +225,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--wording", choices=("file", "older"), default="file", help="words of the games")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of games and of the walks")
     parser.add_argument("--out", type=Path, default=RECORDS / "parity_alfworld", help="record, without suffix")
+    parser.add_argument("--fresh", action="store_true", help="compare everything anew, also what the record holds")
     options = parser.parse_args(words)
     found: list[int] = []
     return exit_status(lambda: found.append(_run(options))) or found[0]
@@ -233,6 +234,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     record = options.out.with_suffix(".jsonl")
     record.parent.mkdir(parents=True, exist_ok=True)
+    if options.fresh:
+        record.unlink(missing_ok=True)
     done = {_key(found): found for found in _read(record)}
     before = len(done)
     process = UpstreamProcess(cached=options.oracle == "cached")
@@ -248,7 +251,8 @@ def _run(options: argparse.Namespace) -> int:
         print(f"\nStopped; the same command goes on from {record}.")
     finally:
         process.close()
-        _write_summary(options, list(done.values()))
+        if len(done) > before:  # else the record is of the revision that compared
+            _write_summary(options, list(done.values()))
         print(f"{len(done) - before} comparisons made now, {before} read from {record}.")
     return int(any(found.differences for found in done.values()))
 

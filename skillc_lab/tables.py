@@ -164,7 +164,8 @@ def acted_cell(name: str, runs: Iterable[Mapping[str, Any]]) -> str:
     known = [run for run in runs if run]
     values = [run[name] for run in known if isinstance(run.get(name), int | float)]
     if name == "withdrawn_at" and any(run.get("withdraws") or run.get("withdrawn_types") for run in known):
-        return ", ".join(str(run.get(name) or "never") for run in known)
+        left = {True: "not of all types", False: "never"}
+        return ", ".join(str(run.get(name) or left[bool(run.get("withdrawn_types"))]) for run in known)
     return ACTED[name][1](values) if values else ""
 
 

@@ -149,7 +149,8 @@ def checkpoint_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, w
     # Under FSDP2 accelerate writes the model beside that of transformers.
     times = 2 if machine.sharding == "fsdp2" else 1
     weights = kind * trained if config.lora_rank else times * work.weight * shape.parameters
-    return weights + moments * trained + moving * shape.parameters
+    ahead = work.weight * shape.parameters if config.rollouts_ahead else 0  # the weights that play the next update
+    return weights + moments * trained + moving * shape.parameters + ahead
 
 
 def _trained(config: TrainConfig, shape: ModelShape, work: Workload) -> tuple[int, int, int]:
@@ -181,6 +182,8 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
         yield Part("copies", 4 * shape.parameters, note="the weights in bfloat16, to play and to learn with")
     elif machine.sharding == "fsdp2" and shards > 1 and config.engine in IN_PROCESS:
         yield Part("whole copy", weight * shape.parameters + adapters, note="the weights once more, to generate with")
+    if config.rollouts_ahead and config.precision != "bfloat16_copy":
+        yield Part("copy ahead", weight * shape.parameters + adapters, note="the weights that play the next update")
 
 
 def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:
@@ -200,7 +203,8 @@ def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Worklo
     if machine.shards > 1:
         gathered = (work.weight if fsdp2 else work.compute) * 2 * shape.layer + work.weight * shape.embedding
         yield Part("gathered weights", gathered, note="two layers and the output layer")
-    if work.kind == "autocast" and (machine.shards == 1 or (fsdp2 and not config.gradient_checkpointing)):
+    autocast = work.kind == "autocast" and config.precision != "bfloat16_copy"
+    if autocast and (machine.shards == 1 or (fsdp2 and not config.gradient_checkpointing)):
         copies = 2 * (shape.maps + shape.embedding)
         yield Part("weights in bfloat16", copies, "update", "autocast's copies, kept until the backward pass")
 
@@ -218,7 +222,8 @@ def _playing(config: TrainConfig, shape: ModelShape, machine: Machine, work: Wor
     if config.engine in IN_PROCESS:
         row = 2 * shape.layers * shape.keys * work.compute * work.row_tokens
         note = f"{work.playing} episodes x {work.row_tokens:,} tokens, with room to grow"
-        yield Part("KV cache", 1.5 * work.playing * row, "generation", note)
+        # Ahead, the next update is played while this one learns.
+        yield Part("KV cache", 1.5 * work.playing * row, "always" if config.rollouts_ahead else "generation", note)
     elif config.engine == "vllm" and config.vllm_mode == "colocate":
         share = config.vllm_memory * machine.gpu_memory * GIB
         note = f"vllm_memory={config.vllm_memory} of the GPU: weights and KV cache"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from skillc_gym.errors import ConfigError
@@ -22,8 +23,8 @@ from skillc_lab.planning.setups import GIB, Machine
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
-from trainers.engines import IN_PROCESS
-from trainers.recipes import recipe_in
+from trainers.engines import IN_PROCESS, check_engine
+from trainers.recipes import Method, recipe_in
 
 
 @dataclass(frozen=True)
@@ -173,15 +174,27 @@ def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens:
 
 
 def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
-    if config.tasks_per_step % machine.gpus:
-        yield f"tasks_per_step={config.tasks_per_step} is no multiple of {machine.gpus} training processes."
+    from trainers.engines import check_vllm  # these bring torch, which other commands do without
+    from trainers.learner import check_run
+
+    recipe = recipe_in(config.env, config.method, config.method_options)
+    checks: list[Callable[[], object]] = [
+        partial(check_engine, config.engine, training=True),
+        partial(check_run, config, recipe, machine.gpus),
+        partial(Method(recipe, ("any",), config.steps).n_plus, "any", config.group_size),
+    ]
+    if config.engine == "vllm":
+        checks.append(partial(check_vllm, config, machine.gpus))
+    if machine.sharding != "none":
+        heads = {name for loss in recipe.losses for name in loss.heads}
+        checks.append(partial(check_sharded, heads, bool(config.reference_sync_every)))
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            yield str(error)
     if machine.sharding == "none":
         return
-    recipe = recipe_in(config.env, config.method, config.method_options)
-    try:
-        check_sharded({name for loss in recipe.losses for name in loss.heads}, bool(config.reference_sync_every))
-    except ConfigError as error:
-        yield str(error)
     if config.precision == "bfloat16_copy":
         yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
     if machine.sharding == "zero3":

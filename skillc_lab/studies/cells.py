@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -67,7 +66,15 @@ def _begin(plan: ComparisonPlan, cell: Cell) -> dict[str, Any]:
     if not path.is_file():
         make_folder(path.parent)
         write_json(path, {"started": now(), "run_file": plan.declared.to_json() if plan.declared else {}})
-    return read_object(path)
+    return read_written(path)
+
+
+def read_written(path: Path) -> dict[str, Any]:
+    """What a study wrote into a file; a CheckpointError says what to delete where it is damaged."""
+    try:
+        return read_object(path)
+    except ValueError as error:
+        raise CheckpointError(f"{path} is damaged ({error}); delete it to run its cell again") from error
 
 
 def begun_cells(plan: ComparisonPlan) -> list[tuple[str, str, Mapping[str, Any]]]:
@@ -76,7 +83,7 @@ def begun_cells(plan: ComparisonPlan) -> list[tuple[str, str, Mapping[str, Any]]
     for cell in plan.jobs:
         begun, done = plan.folder / "begun" / f"{cell.name}.json", cell_path(plan, cell)
         if begun.is_file() or done.is_file():
-            written = read_object(begun if begun.is_file() else done)
+            written = read_written(begun if begun.is_file() else done)
             found.append((cell.name, str(written.get("started", "")), written.get("run_file", {})))
     return found
 
@@ -103,7 +110,7 @@ def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
 def kept_texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
     """Those that a cell's file keeps; nothing where there is none."""
     path = cell_path(plan, cell)
-    values = read_object(path) if path.is_file() else {}
+    values = read_written(path) if path.is_file() else {}
     return {name: values[name] for name in _CHANGED if values.get(name) is not None}
 
 
@@ -116,7 +123,7 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     path = cell_path(plan, cell)
     if not path.is_file():
         return None
-    values = json.loads(path.read_text(encoding="utf-8"))
+    values = read_written(path)
     # Earlier versions kept no such hashes.
     found = [(name, own, values.pop(name, None)) for name, own in _texts(plan, cell).items()]
     changed = [name for name, own, kept in found if None not in (own, kept) and own != kept]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import cell_path, write_cell
+from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord
 from skillc_lab.studies.result import CellResult, TaskOutcome
@@ -63,11 +64,15 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
     The plan may have more cells. The record's revision is left to :func:`~skillc_lab.studies.require_one_revision`.
 
     Raises:
-        ConfigError: One of them was run under another protocol; none has been written then.
+        ConfigError: One of them was run under another protocol, or began before a preregistered study was declared as
+            it is; none has been written then.
     """
     known = [cell for cell in plan.jobs if cell.place in record.found]
     for cell in known:
         _require_protocol(plan, cell, record)
+    if plan.preregistered:
+        taken = [(cell.name, record.found[cell.place]) for cell in known]
+        require_preregistered(plan.declared, [(name, result.started, result.run_file) for name, result in taken])
     restored = [cell for cell in known if not cell_path(plan, cell).is_file()]
     make_folder(plan.folder / "cells")
     for cell in restored:

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
 from skillc_lab.studies.cells import kept_texts
 from skillc_lab.studies.declared import preregistration
@@ -82,7 +83,9 @@ class ComparisonRecord:
         """The starting points from which the baseline has cells, with all trained cells of the baseline's seeds."""
         settings, found = self.protocol["settings"], []
         env, data, budget = str(settings["env"]), settings.get("data"), self.budget
-        world = env if data in (None, "generated") else f"{env} (real tasks)"
+        # None is what the environment finds by itself, where it has tasks that are not made.
+        real = env_spec(env).warm_start is not None if data is None else data != "generated"
+        world = f"{env} (real tasks)" if real else env
         for start in self.protocol["starts"]:
             own = [cell for cell in self.results if cell.start == start]
             seeds = {cell.seed for cell in own if cell.method == self.baseline}
@@ -167,10 +170,14 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
 def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:
     """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods.
 
-    A ConfigError where the other has none, or has played other tasks, at another budget or from other starts.
+    A ConfigError where the other has none, or was validated on or has played other tasks, at another budget or from
+    other starts.
     """
     starts = record.protocol["starts"]
     alike = all(starts.get(name, model) == model for name, model in other.protocol["starts"].items())
+    panels = [[each.protocol["settings"].get(name) for name in _PANEL] for each in (record, other)]
+    if panels[0] != panels[1]:
+        raise ConfigError(f"{other.title} and {record.title} were validated on other tasks; they are no table")
     if not alike or other.budget != record.budget:
         raise ConfigError(f"{other.title} and {record.title} differ in budget or starting points; they are no table")
     name = place or method
@@ -179,6 +186,10 @@ def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, 
     if not taken or len({cell.panel_sha256 for cell in (*kept, *taken)}) > 1:
         raise ConfigError(f"{other.title} has no cells of {method} on the tasks of {record.title}")
     return replace(record, results=[*taken, *kept] if place else [*kept, *taken])
+
+
+_PANEL = ("panel_seed", "panel_per_type")
+"""Settings that choose the tasks of validations, over which means over training are paired."""
 
 
 def by_lead(regimes: Sequence[Regime]) -> list[str]:

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.cells import begun_cells, cell_path, read_cell, run_cell
+from skillc_lab.studies.cells import begun_cells, cell_path, read_cell, read_written, run_cell
 from skillc_lab.studies.declared import require_preregistered
 from skillc_lab.studies.pictures import draw_record
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord, read_record, record_path, write_comparison
 from skillc_lab.studies.result import CellResult
 from trainers.models import check_model
-from trainers.tracking import RunFolder, make_folder, one_revision, provenance, read_object, require_own_folder
+from trainers.tracking import RunFolder, make_folder, one_revision, provenance, require_own_folder
 
 Note = Callable[[str], object]
 Work = Callable[[ComparisonPlan, Cell], object]
@@ -99,7 +99,7 @@ def require_one_revision(
     """
     recorded = {} if record is None else record.found
     files = [plan.folder / "runs" / cell.name / "versions.json" for cell in plan.cells]
-    begun = [read_object(path).get("git") for path in files if path.is_file()]
+    begun = [read_written(path).get("git") for path in files if path.is_file()]
     results = [read_cell(plan, cell) or recorded.get(cell.place) for cell in plan.jobs]
     done = [result.versions.get("git") for result in results if result]
     try:

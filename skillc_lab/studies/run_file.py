@@ -65,6 +65,8 @@ class RunFile:
 
     def plan(self, title: str, folder: Path, declared: Declaration | None = None) -> ComparisonPlan:
         """The plan that the file describes."""
+        if taken := sorted(_OWN & current_settings(self.settings).keys()):
+            raise ConfigError(f"settings names {', '.join(taken)}, which the file's own keys say; leave it out there")
         settings = small_policy_settings(self.env, self.data) if env_spec(self.env).warm_start else {"env": self.env}
         own = {
             "model": next(iter(self.starts.values())),
@@ -96,6 +98,10 @@ class RunFile:
         own = {label: _merged(self.overrides.get(changes["method"], {}), changes) for label, changes in crossed.items()}
         beside = {label: changes for label, changes in self.overrides.items() if label not in self.methods}
         return {**own, **beside}
+
+
+_OWN = {"env", "data", "model", "steps", "budget_tokens", "validate_every", "panel_per_type"}
+"""Settings that the keys of a run file stand for."""
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

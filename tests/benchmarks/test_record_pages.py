@@ -238,6 +238,10 @@ def test_the_baseline_may_stand_in_another_record_of_the_same_tasks(tmp_path: Pa
     write(tmp_path / "longer.json", longer)
     with pytest.raises(ConfigError, match="differ in budget"):
         with_method(read_record(path), read_record(tmp_path / "longer.json"), "hot")
+    validated = read_record(tmp_path / "other.json")
+    settings = {**validated.protocol["settings"], "panel_seed": 7}
+    with pytest.raises(ConfigError, match="validated on other tasks"):
+        with_method(read_record(path), replace(validated, protocol={**validated.protocol, "settings": settings}), "hot")
     regime = with_method(read_record(path), read_record(tmp_path / "other.json"), "hot", "grpo").regimes[0]
     assert regime.rows[0].method == "grpo", "the baseline stands first"
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row("contrastive_relabelling").against.verdict

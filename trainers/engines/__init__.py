@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from trainers.engines.text import FunctionEngine, TextEngine, TextReply, TextRequest
     from trainers.engines.transformers import TransformersEngine
     from trainers.engines.types import Engine, Generation, Request, StreamingEngine
-    from trainers.engines.vllm import VllmEngine
+    from trainers.engines.vllm import VllmEngine, check_vllm
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["CHOOSING", "ENGINES", "IN_PROCESS", "CheckpointModel", "Engine", "EngineSpec", "FunctionEngine"]
 __all__ += ["Generation", "OpenAIEngine", "Request", "Sampling", "ServerOptions"]
 __all__ += ["StreamingEngine", "TextEngine", "TextReply", "TextRequest", "TrainerModel", "TransformersEngine"]
-__all__ += ["VllmEngine", "check_engine", "engine_spec"]
+__all__ += ["VllmEngine", "check_engine", "check_vllm", "engine_spec"]

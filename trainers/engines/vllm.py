@@ -9,13 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from skillc_gym.errors import EngineError, SkillCError, needs_extra
+from skillc_gym.errors import ConfigError, EngineError, SkillCError, needs_extra
 from trainers.base import Sampling
 from trainers.config import TrainConfig
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec
 from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine
+
+
+def check_vllm(config: TrainConfig, processes: int) -> None:
+    """Refuses (ConfigError) settings of vLLM that contradict each other, or the number of training processes."""
+    if config.vllm_mode == "server" and (config.vllm_sleep or config.vllm_tensor_parallel > 1):
+        raise ConfigError(
+            "vllm_sleep and vllm_tensor_parallel are for a vLLM within the training processes; with vllm_mode=server "
+            "leave them out, and start the server with its own --tensor_parallel_size."
+        )
+    if processes % config.vllm_tensor_parallel:
+        raise ConfigError(
+            f"vllm_tensor_parallel={config.vllm_tensor_parallel} processes share a vLLM each, and {processes} train; "
+            "take a divisor of their number."
+        )
 
 
 class VllmEngine(StreamingEngine):

@@ -14,6 +14,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
+from trainers.config import TrainConfig
 from trainers.engines.random import Purpose, derive_seed
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.evaluation.player import save_policy_memory
@@ -25,6 +26,7 @@ from trainers.learner.setup import Backend, Setup, SharedMemory
 from trainers.losses import ClippedPolicyGradient
 from trainers.memory import skill_selectors
 from trainers.recipes.parts.rows import UpdateView
+from trainers.recipes.recipe import Recipe
 from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.opening import sample_tasks
@@ -33,6 +35,16 @@ from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
 
 Record = dict[str, Any]
+
+
+def check_run(config: TrainConfig, recipe: Recipe, processes: int) -> None:
+    """Refuses (ConfigError) what a method, or that number of training processes, cannot do."""
+    if config.tasks_per_step % processes:
+        raise ConfigError(
+            f"tasks_per_step={config.tasks_per_step} is no multiple of {processes} training processes; change one."
+        )
+    check_redrawing(config, recipe)
+    check_ahead(config, recipe, processes)
 
 
 class Learner:
@@ -46,13 +58,7 @@ class Learner:
     def __init__(self, setup: Setup, objective: Objective, backend: Backend, *, resumed: bool = False) -> None:
         self.setup, self.objective, self.backend = setup, objective, backend
         self.config, self.method = setup.config, setup.method
-        if self.config.tasks_per_step % backend.num_processes:
-            raise ConfigError(
-                f"tasks_per_step ({self.config.tasks_per_step}) must be a multiple of the {backend.num_processes} "
-                "training processes."
-            )
-        check_redrawing(self.config, self.method.recipe)
-        check_ahead(self.config, self.method.recipe, backend.num_processes)
+        check_run(self.config, self.method.recipe, backend.num_processes)
         self.ahead = Ahead(self.config, backend.copy()) if self.config.rollouts_ahead else None
         self._under_way: Drawn | None = None
         self.update = 0

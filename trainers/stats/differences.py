@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trainers.stats.intervals import Interval, mean_over_seeds, t_p_value, t_quantile, variance_of_mean
+from trainers.stats.intervals import (
+    Interval,
+    mean_over_seeds,
+    t_p_value,
+    t_quantile,
+    variance_of_mean,
+    with_one_that_differs,
+)
 
 Verdict = Literal["better", "worse", "equivalent", "no significant difference", "one seed", "fewer seeds"]
 MARGIN = 0.05
@@ -103,7 +110,7 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
     by_seed = [fmean(row) for row in table]
     total, freedom = variance_of_mean(table)
     if total == 0.0:
-        total, freedom = variance_of_mean([[table[0][0] + 1.0, *table[0][1:]], *table[1:]])
+        total, freedom = variance_of_mean(with_one_that_differs(table))
         total = total or 1.0  # one seed and one value say nothing
     return Difference(
         mean=fmean(by_seed),

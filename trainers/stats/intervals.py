@@ -133,13 +133,24 @@ def mean_over_seeds(values: Sequence[float], level: float = 0.95) -> MeanEstimat
 
 
 def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0.95) -> MeanEstimate:
-    """Mean of a table (row per seed, column per task) with Student's interval over both; none with one seed."""
+    """Mean of a table (row per seed, column per task) with Student's interval over both; none with one seed.
+
+    Where nothing varied at all, the error is what a single episode that differs would make.
+    """
     centre = fmean(fmean(row) for row in table)
     if len(table) < 2:
         return MeanEstimate(centre, None, 1)
     total, freedom = variance_of_mean(table)
+    if total == 0.0:
+        total, freedom = variance_of_mean(with_one_that_differs(table))
     half = t_quantile((1 + level) / 2, freedom) * math.sqrt(total)
     return MeanEstimate(centre, Interval(centre - half, centre + half), len(table))
+
+
+def with_one_that_differs(table: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The table with one more win, whose noise is the least that may be claimed where nothing varied at all."""
+    (first, *rest), *others = table
+    return [[first + 1.0, *rest], *map(list, others)]
 
 
 def variance_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:

@@ -240,6 +240,13 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
         (Machine(8, sharding="zero3"), {"engine": "transformers"}, "engine=vllm"),
         (Machine(8, sharding="zero3"), {"precision": "pure_bfloat16"}, "take precision=bfloat16"),
         (Machine(8, sharding="zero3"), TAUGHT, "shard with fsdp2"),
+        (Machine(2), {"rollouts_ahead": True, "engine": "transformers", "method": "grpo"}, "2 processes train"),
+        (Machine(1), {"rollouts_ahead": True, "engine": "transformers", "method": "skillrl"}, "which skills it shows"),
+        (Machine(1), {"redraw_groups": 2, "method": "gigpo"}, "learns from those too"),
+        (Machine(1), {"engine": "openai"}, "cannot train"),
+        (Machine(1), {"engine": "vllm", "vllm_mode": "server", "vllm_sleep": True}, "vllm_mode=server"),
+        (Machine(4), {"engine": "vllm", "vllm_tensor_parallel": 3}, "a divisor of their number"),
+        (Machine(1), {"method": "skillc", "group_size": 1}, "group_size"),
         (SHARDED, {"method": "ppo"}, "heads of its own"),
         (SHARDED, {"reference_sync_every": 5}, "reference_sync_every"),
     ],
@@ -251,6 +258,21 @@ def test_what_training_refuses_does_not_fit(seven, machine, changes, says):
     assert "Training refuses it" in str(plan)
     if machine.sharding == "fsdp2":
         assert all("fsdp2" not in each.words for each in planned(seven, **changes).remedies)
+
+
+def test_weights_that_play_ahead_are_counted_and_a_copy_in_bfloat16_once(seven):
+    def parts(**changes):
+        plan = planned(seven, Machine(1), engine="transformers", method="grpo", gradient_checkpointing=False, **changes)
+        return {part.name: part for part in plan.parts}, plan
+
+    (own, plain), (ahead, more) = parts(), parts(rollouts_ahead=True)
+    copy = ahead["copy ahead"].size
+    assert copy == own["weights"].size
+    assert more.update == plain.update + copy + own["KV cache"].size
+    assert more.checkpoint == plain.checkpoint + copy
+    copied, _ = parts(precision="bfloat16_copy", rollouts_ahead=True)
+    assert "copies" in copied
+    assert not {"copy ahead", "weights in bfloat16"} & copied.keys()
 
 
 @pytest.mark.parametrize("name", setup_names())

@@ -88,6 +88,20 @@ def test_a_record_whose_cells_have_gone_is_kept(toy_folder, tmp_path):
         comparison.compare(plan_of(toy_folder, tmp_path / "notes"))
 
 
+def test_a_damaged_file_is_named_with_the_remedy(toy_folder, tmp_path):
+    plan = plan_of(toy_folder, tmp_path)
+    done, begun = plan.jobs[0], tmp_path / "begun" / f"{plan.jobs[1].name}.json"
+    write_cell(plan, done, cell_of(done.place, [True]))
+    begun.parent.mkdir()
+    begun.write_text("{}")
+    for path in (cells.cell_path(plan, done), begun):
+        kept = path.read_bytes()
+        path.write_bytes(b'{"cut')
+        with pytest.raises(CheckpointError, match=f"{path.name} is damaged.*delete it"):
+            (cells.read_cell(plan, done), cells.begun_cells(plan))
+        path.write_bytes(kept)
+
+
 def test_an_interrupted_cell_is_the_last(toy_folder, tmp_path, monkeypatch):
     begun: list[str] = []
     stopped = SimpleNamespace(finished=False)

@@ -172,6 +172,8 @@ def test_what_was_counted_stands_beside_the_score():
     heads, _, base, row = lines(rows)
     assert heads[-4:] == ["well-formed, without", "admissible, without", "bank uses", "skill withdrawn at update"]
     assert row[-4:] == ["50.0", "25.0", "10", "never, 7, 7, 7"]
+    own[0] = replace(own[0], acted={**own[0].acted, "withdrawn_types": {"heat": 3}})
+    assert lines(method_rows([*WEAK, *own], "weak", 100))[3][-1] == "not of all types, 7, 7, 7"
     assert "10" not in base
     assert lines(method_rows(WEAK, "weak", 100))[0] == heads[:-4]
 
@@ -206,6 +208,13 @@ def test_every_starting_point_is_a_regime(several):
     easy, hard = studies.regimes_of([several])
     assert (easy.name, easy.seeds, hard.seeds) == ("alfworld, easy start", "1 to 3 seeds", "3 seeds")
     assert hard.row("ppo") is None
+    for data, world in (
+        (None, "alfworld (real tasks)"),
+        ("/somewhere", "alfworld (real tasks)"),
+        ("generated", "alfworld"),
+    ):
+        protocol = {**several.protocol, "settings": {**several.protocol["settings"], "data": data}}
+        assert replace(several, protocol=protocol).regimes[0].world == world
     verdicts = {row.method: row.against.verdict for row in easy.rows if row.against}
     assert (verdicts["skillc"], verdicts["skill0"]) == ("better", "one seed")
     with pytest.raises(ConfigError, match="no record has a cell"):

@@ -13,7 +13,16 @@ import pytest
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
-from skillc_lab.studies import compare, cores, held_out_split, read_record, read_run_file, run_jobs
+from skillc_lab.studies import (
+    ComparisonRecord,
+    compare,
+    cores,
+    held_out_split,
+    read_record,
+    read_run_file,
+    restore_cells,
+    run_jobs,
+)
 from skillc_lab.studies.cells import write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of
 
@@ -73,6 +82,7 @@ def test_toml_says_the_same(tmp_path):
     [
         (TEXT + "seedz: [1]", UnknownNameError, "seedz.*seeds"),
         (TEXT + "settings: {lerning_rate: 1}", UnknownNameError, "learning_rate"),
+        (TEXT + "settings: {budget_tokens: 7, steps: 3}", ConfigError, "settings names budget_tokens, steps"),
         (TEXT + "overrides: {grpo: {stepz: 1}}", UnknownNameError, "overrides of grpo"),
         (TEXT + "overrides: {grpo: {seed: 3, resume: none}}", ConfigError, "grpo overrides resume, seed"),
         (TEXT + "held_out: valid_unsen", UnknownNameError, "split of the held-out tasks.*valid_unseen"),
@@ -174,6 +184,15 @@ def test_a_cell_from_before_the_commit_or_of_another_file_refutes_it(run_file):
     run_file.write_text(run_file.read_text() + "# changed\n")
     with pytest.raises(ConfigError, match="another content"):
         start(committed(run_file))[1]()
+
+
+def test_cells_from_before_the_commit_are_not_taken_from_a_record(run_file):
+    plan, _, job = start(committed(run_file))
+    result = cell_of(job.place, [False], started=EARLIER, run_file=plan.declared.to_json())
+    with pytest.raises(ConfigError, match=f"{job.name} began {EARLIER}"):
+        restore_cells(plan, ComparisonRecord(plan.title, plan.protocol, [result]))
+    assert not (plan.folder / "cells").exists()
+    assert restore_cells(plan, ComparisonRecord(plan.title, plan.protocol, [replace(result, started=LATER)]))
 
 
 def test_the_record_says_when_it_was_declared_and_when_it_began(run_file):

@@ -165,6 +165,8 @@ def test_what_never_varied_is_as_noisy_as_one_episode_that_differs() -> None:
     assert stats.mean_difference(same).equivalence_p() < 0.05 < stats.mean_difference(same).p_value
     assert stats.mean_difference(always).p_value < 0.05
     assert stats.mean_difference(same).error == pytest.approx(2**0.5 / 100)
+    level = stats.mean_over_seeds_and_tasks([[0.0] * 20] * 5).interval
+    assert level.high == -level.low > 0.01, "five times nothing of twenty is no proof of never"
     assert stats.mean_difference(same[:2]).equivalence_p(margin=0.01) > 0.05, "forty episodes cannot tell a point"
 
 

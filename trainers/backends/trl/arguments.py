@@ -19,7 +19,7 @@ from skillc_gym.errors import ConfigError, missing_extra
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
-from trainers.engines.vllm import replaceable_weights
+from trainers.engines.vllm import check_vllm, replaceable_weights
 from trainers.learner import Objective
 
 
@@ -53,20 +53,6 @@ def exchanged(owner: Any, name: str, value: object) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, plain)
-
-
-def check_vllm(config: TrainConfig, processes: int) -> None:
-    """Refuses (ConfigError) settings of vLLM that contradict each other, or the number of training processes."""
-    if config.vllm_mode == "server" and (config.vllm_sleep or config.vllm_tensor_parallel > 1):
-        raise ConfigError(
-            "vllm_sleep and vllm_tensor_parallel are for a vLLM within the training processes; with vllm_mode=server "
-            "leave them out, and start the server with its own --tensor_parallel_size."
-        )
-    if processes % config.vllm_tensor_parallel:
-        raise ConfigError(
-            f"vllm_tensor_parallel={config.vllm_tensor_parallel} processes share a vLLM each, and {processes} train; "
-            "take a divisor of their number."
-        )
 
 
 def lora_config(config: TrainConfig, model: Any) -> Any:
