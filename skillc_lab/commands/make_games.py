@@ -126,6 +126,9 @@ def _write_games(games: GeneratedGames, out: Path, split: str) -> None:
         folder = out / _LAYOUT / task_id
         folder.mkdir(parents=True)
         (folder / GAME_FILE).write_text(json.dumps(games.raw(task_id)), encoding="utf-8")
+        # Upstream looks for games beside such a file, of which it reads the type alone.
+        kind = task_id.split("/")[1].partition("-")[0]
+        (folder / "traj_data.json").write_text(json.dumps({"task_type": kind}), encoding="utf-8")
         count_line(split, done, len(games.task_ids))
 
 

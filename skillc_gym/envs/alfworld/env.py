@@ -213,6 +213,7 @@ class ALFWorldEnv(TextTaskEnv):
 
     def _return_to(self, task_id: str, state: GameState) -> None:
         if self._begun != (task_id, state.naming):
+            self._task_id = ""  # whatever raises from here on, the episode before is over
             self._begin(task_id, state.naming)
         self._restore_state(state)
 

@@ -220,9 +220,20 @@ def written(tmp_path_factory):
 
 def test_the_layout_is_upstreams(written):
     files = [path.relative_to(written).parts for path in written.rglob("*") if path.is_file()]
-    assert len(files) == 4 * 6 * 2
-    assert {(len(parts), parts[0], parts[-1]) for parts in files} == {(5, "json_2.1.1", "game.tw-pddl")}
+    assert len(files) == 2 * 4 * 6 * 2
+    names = ("game.tw-pddl", "traj_data.json")
+    assert {(len(parts), parts[0], parts[-1]) for parts in files} == {(5, "json_2.1.1", name) for name in names}
     assert {parts[1] for parts in files} == set(SPLITS)
+
+
+@pytest.mark.upstream
+def test_upstream_finds_them(written, monkeypatch):
+    environment = pytest.importorskip("alfworld.agents.environment")
+    types = {"task_types": [1, 2, 3, 4, 5, 6], "goal_desc_human_anns_prob": 0, "domain_randomization": False}
+    dataset = {"eval_id_data_path": str(written / "json_2.1.1" / "valid_seen"), "num_eval_games": 0}
+    config = {"env": types, "dataset": dataset}
+    found = environment.get_environment("AlfredTWEnv")(config, train_eval="eval_in_distribution")
+    assert found.num_games == 12
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -64,7 +64,9 @@ def archive_files(archive: Path, wanted: PathFilter, *, max_bytes: int) -> Itera
     try:
         if not archive.is_file():
             raise InvalidGameError("it is neither a folder nor a plain file")
-        opened = _zip_files if zipfile.is_zipfile(archive) else _tar_files
+        with archive.open("rb") as file:
+            is_tar = file.read(512)[257:262] == b"ustar"  # is_zipfile finds a zip that a tar ends with, too
+        opened = _zip_files if zipfile.is_zipfile(archive) and not is_tar else _tar_files
         yield from opened(archive, wanted, max_bytes)
     except SkillCError as error:
         raise InvalidGameError(f"The archive {archive} is refused: {error}.") from error
@@ -92,6 +94,10 @@ def _tar_files(archive: Path, wanted: PathFilter, max_bytes: int) -> Iterator[tu
             stream.header_bytes = 0
         if stream.last.strip(b"\0") or not stream.last:
             raise InvalidGameError("it ends without the mark of its end; it may be cut off")
+        # To its end, so that a packing's checksum is asked for, and nothing hides behind a hole of zeros.
+        while rest := stream.take(CHUNK):
+            if rest.strip(b"\0"):
+                raise InvalidGameError("something follows the mark of its end; it is damaged, or several in one")
 
 
 def _zip_files(archive: Path, wanted: PathFilter, max_bytes: int) -> Iterator[tuple[str, bytes]]:

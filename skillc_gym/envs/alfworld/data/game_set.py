@@ -32,7 +32,7 @@ class GameSet(ABC):
     def __init__(self, task_ids: Iterable[str]) -> None:
         self.task_ids = tuple(sorted(task_ids))
         self._known = dict.fromkeys(self.task_ids)
-        self._loaded: OrderedDict[tuple[str, int | None], Game] = OrderedDict()
+        self._loaded: OrderedDict[tuple[str, int | None, tuple[int, ...]], Game] = OrderedDict()
 
     @abstractmethod
     def raw(self, task_id: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class GameSet(ABC):
 
     def load(self, task_id: str, naming: int | None = None) -> Game:
         """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`."""
-        key = task_id, naming
+        key = task_id, naming, self._state_of(task_id)
         game = self._loaded.get(key)
         if game is not None:
             with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
@@ -64,6 +64,10 @@ class GameSet(ABC):
         if len(self._loaded) > LOADED_GAMES:
             self._loaded.popitem(last=False)
         return game
+
+    def _state_of(self, task_id: str) -> tuple[int, ...]:
+        """What tells that a game has become another one meanwhile."""
+        return ()
 
     def require(self, task_id: str) -> str:
         """Returns the task id if the set has it; UnknownNameError if not."""
@@ -81,6 +85,9 @@ class FileGames(GameSet):
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
         return decode(self._source.read(self.require(task_id)), self._source.where(task_id))
+
+    def _state_of(self, task_id: str) -> tuple[int, ...]:
+        return self._source.state_of(task_id)
 
     @functools.cached_property
     def manifest_sha256(self) -> str:

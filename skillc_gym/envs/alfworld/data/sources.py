@@ -53,6 +53,14 @@ class FolderSource:
         except OSError as error:
             raise InvalidGameError(str(error)) from error
 
+    def state_of(self, task_id: str) -> tuple[int, ...]:
+        """What changes when a game file is written again; nothing of one that is not there, or of no such task."""
+        try:
+            found = self._paths[task_id].stat()
+        except (KeyError, OSError):
+            return ()
+        return found.st_mtime_ns, found.st_size
+
     def where(self, task_id: str) -> str:
         """Says where a game lies, for messages."""
         return str(self._paths[task_id])
@@ -87,6 +95,10 @@ class ArchiveSource:
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
         return zlib.decompressobj(zdict=self._shared).decompress(self._packed[task_id])
+
+    def state_of(self, task_id: str) -> tuple[int, ...]:
+        """Nothing: what was read stays."""
+        return ()
 
     def where(self, task_id: str) -> str:
         """Says where a game lies, for messages."""

@@ -134,12 +134,13 @@ class Game:
 
     def _handlings(self, receptacle: int) -> set[str]:
         words = self.wording.commands
+        handled = self.pickupable | ({self.start.held} - {-1})  # what is in hand at first need not be one to pick up
         things = {
             "pickupobject": self.pickupable & self.accepts[receptacle] | {*self.start.inside[receptacle]},
-            "putobject": self.pickupable & self.accepts[receptacle],
+            "putobject": handled & self.accepts[receptacle],
         }
         for action, (receptacles, objects) in self.treats.items():
-            things[action] = self.pickupable & objects if receptacle in receptacles else frozenset()
+            things[action] = handled & objects if receptacle in receptacles else frozenset()
         name = self.receptacles[receptacle]
         return {words[act].format(o=self.objects[thing], r=name) for act, some in things.items() for thing in some}
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.alfworld.engine.wording import goal_of
+from skillc_gym.envs.alfworld.engine.wording import goal_of, read_wording
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, missing_extra
 
 WORKER = Path(__file__).with_name("upstream_worker.py")
@@ -200,8 +200,15 @@ class UpstreamWorld:
         self._history = []
         self._answer = self._process.ask(op="reset")
         feedback = str(self._answer["feedback"])
-        self.goal = goal_of(feedback.rsplit("\n\n", 1)[-1])
+        self.goal = goal_of(self._task(feedback))
         return feedback
+
+    def _task(self, feedback: str) -> str:
+        """The task's sentence as the grammar has it; the last paragraph, where upstream alone can read that."""
+        try:
+            return read_wording(self._raw["grammar"])[1]
+        except (InvalidGameError, KeyError):
+            return feedback.rsplit("\n\n", 1)[-1]
 
     def step(self, command: str) -> tuple[str, bool]:
         """Returns the feedback, and whether the command was admissible."""

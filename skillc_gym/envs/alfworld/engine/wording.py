@@ -91,7 +91,7 @@ _OWN_RULES = {
 
 _OVERVIEWS = {"overview(o)": "a {o}", "overview(r)": "a {r}"}
 _VALUE = re.compile(r"(\w+)(?:\.name)?(?: or \1\.id)?")
-_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]++|\\.)*+)(")')
+_TASK = re.compile(r'("task":\s*\[\s*\{\s*"rhs":\s*")((?:[^"\\]++|\\.)*+)("\s*\}\s*\])')
 _PREFIX = "Your task is to:"
 
 
@@ -122,10 +122,10 @@ def read_wording(text: str) -> tuple[Wording, str]:
     """
     # Cutting the sentence out of the text is quick; parsing the 13,000 characters around it for each game is not.
     found = _TASK.search(text)
-    if found is None:
+    if found is None or text.count('"task"') > 1:  # which of several counts, the whole grammar alone tells
         grammar = parse_grammar(text)
         return _wording(grammar), _task(grammar)
-    task = _task(parse_grammar(f'grammar :: """{{{found[0]}}}]}}""";'))
+    task = _task(parse_grammar(f'grammar :: """{{{found[0]}}}""";'))
     return _wording_of(text[: found.start(2)] + text[found.end(2) :]), task
 
 

@@ -115,7 +115,8 @@ class Explorer:
 
     def _read(self, observation: str, commands: Sequence[str]) -> None:
         if not self._order:
-            places = [c[len("go to ") :] for c in commands if c.startswith("go to ")]
+            # One cannot go where one is.
+            places = [c.partition(" ")[2].removeprefix("to ") for c in commands if c.startswith(("go to ", "examine "))]
             self._order = self._search_order(places, observation)
         here = self._here
         if here is not None and "you see" in observation:

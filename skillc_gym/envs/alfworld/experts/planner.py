@@ -120,7 +120,7 @@ class Planner:
         # Some things are in two receptacles at once, and stay in the other one when they are taken.
         if target in sources and (state.held == thing or len(sources) > 1):
             return steps
-        return steps + 1 + min(self._way(place, target) for place in ends)
+        return steps + 1 + min((self._way(place, target) for place in ends), default=MAX_EXPANSIONS)
 
     def _steps_of_look(self, state: State) -> int:
         lit = any(state.toggled >> lamp & 1 for lamp in self.lamps)

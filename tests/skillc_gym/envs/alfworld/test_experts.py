@@ -24,7 +24,7 @@ from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.generate.knobs import SIZES
 from skillc_gym.envs.alfworld.generate.things import Receptacle, Thing
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, InvalidGameError
 
 KINDS = tuple(SHORT_NAMES.values())
 SMALL = {"seed": 5, "games_per_type": 4, "size": "small"}
@@ -62,6 +62,15 @@ def test_it_wins_real_games(alfworld_data):
     for index, game in enumerate(map(games.load, games.task_ids[::2])):
         assert play(game, steps=150)[0]
         assert index % 2 or not play(game, skip_essential=True, steps=60)[0]
+
+
+@pytest.mark.parametrize("kind", ["pick", "heat"])
+def test_it_wins_wherever_it_begins(kind: str):
+    task_id, raw = generate_game(kind, seed=1)
+    places = sorted(set(re.findall(r"receptacleAtLocation \S+ (\S+?)\)", raw["pddl_problem"])))
+    for place in places:
+        problem = re.sub(r"\(atLocation agent1 \S+?\)", f"(atLocation agent1 {place})", raw["pddl_problem"])
+        assert play(Game.parse(task_id, {**raw, "pddl_problem": problem}), steps=100)[0]
 
 
 def test_it_plays_the_older_wording_too():
@@ -195,6 +204,33 @@ def test_what_one_step_does_for_two_things_is_counted_once():
     raw = game_file(house, sentences(task)[0], np.random.default_rng(0))
     game = Game.parse(f"train/{task_folder(house)}/trial_T1", raw)
     assert Planner(game).steps_at_least(game.start) <= len(Planner(game).plan()) == 6
+
+
+def without_a_place(raw: dict[str, Any], receptacle: str) -> dict[str, Any]:
+    problem, count = re.subn(rf"\(receptacleAtLocation {receptacle}\S* \S+?\)", "", raw["pddl_problem"])
+    assert count
+    return {**raw, "pddl_problem": problem}
+
+
+def test_what_nobody_can_reach_is_no_way_to_win():
+    games = GeneratedGames("train", "pick", games_per_type=10, spares=1)
+    won = 0
+    for task_id in games.task_ids:
+        raw = games.raw(task_id)
+        thing = parse_goal(games.load(task_id).goal).thing
+        inside = re.findall(r"\(inReceptacle (\S+) (\S+?)\)", raw["pddl_problem"])
+        source = next(place for name, place in inside if name.lower().startswith(thing))
+        game = Game.parse(task_id, without_a_place(raw, source))
+        if play(game, steps=100)[0]:
+            world = World(game)
+            for command in Planner(game).plan():
+                world.step(command)
+            assert world.won
+            won += 1
+    assert won
+    task_id, raw = generate_game("heat", seed=2)
+    with pytest.raises(InvalidGameError, match="every way was tried"):
+        Planner(Game.parse(task_id, without_a_place(raw, "Microwave"))).plan()
 
 
 def test_an_environment_is_planned_from_where_it_stands():

@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from odd_houses import replaced, write_game
 
 from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
 from skillc_gym.envs.alfworld.data.games import open_games
@@ -49,6 +50,20 @@ def test_only_so_many_games_stay_loaded(folder, monkeypatch):
     loaded = [games.load(task_id) for task_id in games.task_ids[:3]]
     assert games.load(games.task_ids[2]) is loaded[2]
     assert games.load(games.task_ids[0]) is not loaded[0]
+
+
+def test_a_game_that_was_written_again_is_played_as_it_is(template, tmp_path):
+    task_id = "valid_seen/pick_and_place_simple-Mug-None-Cabinet-1/trial_T0"
+    write_game(tmp_path, task_id, template)
+    games = open_games(tmp_path, split="valid_seen")
+    before = games.load(task_id)
+    assert games.load(task_id) is before
+    shutil.rmtree(tmp_path / "json_2.1.1")
+    write_game(tmp_path, task_id, replaced("grammar", before.task, "Your task is to: sing aloud.")(template))
+    assert games.load(task_id).goal == "sing aloud."
+    (tmp_path / "json_2.1.1" / task_id / "game.tw-pddl").unlink()
+    with pytest.raises(InvalidGameError):
+        games.load(task_id)
 
 
 def test_unknown_names_are_named(folder):

@@ -113,6 +113,37 @@ PACKED["wants gigabytes"] = ("tar.xz", greedy(), "[Mm]emory")
 PACKED["cut off"] = ("tar.xz", lzma.compress(header(size=60_000) + os.urandom(61_440))[:30_000], "too early")
 
 
+WHOLE = header(size=2) + b"{}".ljust(512)
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_nothing_hides_behind_a_hole_or_the_end(tmp_path, kind):
+    path = tmp_path / f"games.{kind}"
+    for content in (2 * ZEROS + WHOLE, WHOLE + 20 * ZEROS + WHOLE):
+        path.write_bytes(PACKERS[kind](content + 200 * ZEROS))
+        with pytest.raises(InvalidGameError, match="something follows the mark of its end"):
+            list(archive_files(path, lambda name: True, max_bytes=700))
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "tar.bz2", "tar.xz"])
+def test_a_packings_checksum_is_asked_for_however_far_its_end_is(tmp_path, kind):
+    path = tmp_path / f"games.{kind}"
+    whole = PACKERS[kind](WHOLE + 3_000 * ZEROS)
+    place = {"tar.gz": -8, "tar.bz2": -2, "tar.xz": -20}[kind]
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place:][1:])
+    with pytest.raises(InvalidGameError, match=r"cannot be read|mark of its end"):
+        list(archive_files(path, lambda name: True, max_bytes=700))
+
+
+def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path):
+    notes = zipped(("notes.txt", b"read me"))
+    (tmp_path / "games.tar").write_bytes(
+        WHOLE + header("notes.zip", len(notes)) + notes + bytes(-len(notes) % 512) + 2 * ZEROS
+    )
+    found = archive_files(tmp_path / "games.tar", lambda name: name == NAME, max_bytes=700)
+    assert list(found) == [(NAME, b"{}")]
+
+
 @pytest.mark.parametrize("streams", [1, 3])
 @pytest.mark.parametrize("padding", [0, 8, 200_000])
 def test_xz_files_of_several_streams_are_read(tmp_path, streams, padding):

@@ -85,6 +85,48 @@ def test_unusual_tasks_are_told_alike(template, upstream, task):
     assert World(Game.parse(TASK_ID, raw)).reset() == UpstreamWorld(upstream, raw).reset()
 
 
+TWICE = '"task": [{{"rhs": "Your task is to: {}"}}]'.format
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        f"{TWICE('old')},{TWICE('new')}",
+        '"task": [{"rhs": "Your task is to: mug.\\n\\nSecond paragraph."}]',
+        '"task": [{"rhs": "Your task is to: a", "condition": "holdsany(a:agent)"}, {"rhs": "Your task is to: b"}]',
+    ],
+    ids=["twice", "two paragraphs", "on conditions"],
+)
+def test_a_task_that_stands_otherwise_is_told_as_upstream_does_or_refused(template, upstream, rules):
+    grammar = re.sub(r'"task":\s*\[[^]]*\]', lambda _: rules, template["grammar"])
+    raw = {**template, "grammar": grammar}
+    world = UpstreamWorld(upstream, raw)
+    said = world.reset()
+    if "condition" in rules:
+        with pytest.raises(InvalidGameError):
+            Game.parse(TASK_ID, raw)
+        assert world.goal == "b", "upstream alone reads it: the last paragraph"
+    else:
+        native = World(Game.parse(TASK_ID, raw))
+        assert (native.reset(), native.game.goal) == (said, world.goal)
+
+
+def test_what_is_in_hand_at_first_can_be_put_and_treated(template, upstream):
+    thing = re.search(r"\(pickupable (\S+?)\)", template["pddl_problem"])[1]
+    held = f"(holds agent1 {thing}) (holdsAny agent1)"
+    problem = template["pddl_problem"].replace(f"(pickupable {thing})", held)
+    problem = re.sub(rf"\(inReceptacle {re.escape(thing)} \S+?\)", "", problem)
+    raw = {**template, "pddl_problem": problem}
+    game = Game.parse(TASK_ID, raw)
+    native, theirs = World(game), UpstreamWorld(upstream, raw)
+    walk = [command for command in game.commands if command.startswith("go to")]
+    assert played(native, walk) == played(theirs, walk)
+    native.reset()
+    for command in walk:
+        native.step(command)
+        assert set(native.admissible) <= set(game.commands)
+
+
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setattr(textworld.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[alfworld\]"):
