@@ -78,8 +78,9 @@ def play(make: Callable[[], ChatEnv]) -> Any:
 
     async def solve(state: Any, generate: Callable[..., Any]) -> Any:
         with closing(make()) as env:
-            state.messages = _messages(env.begin(state.metadata))
+            chat = env.begin(state.metadata)
             try:
+                state.messages = _messages(chat)  # which Inspect holds against its limit, too
                 while not env.done:
                     state = await generate(state)
                     if state.completed:

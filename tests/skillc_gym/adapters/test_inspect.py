@@ -54,8 +54,9 @@ def test_pairs_and_provenance_survive_the_round_trip(model, tmp_path):
         check_record(record, request)
 
 
-def test_a_limit_of_inspect_truncates(model, tmp_path):
-    records, metrics = play(model, tmp_path, message_limit=5)
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_limit_of_inspect_truncates(model, tmp_path, most):
+    records, metrics = play(model, tmp_path, message_limit=most)
     assert metrics["all"] == 0.0
     assert {(record["truncated"], record["terminated"]) for record in records} == {(True, False)}
     assert max(record["steps"] for record in records) <= 2

@@ -216,7 +216,12 @@ class WebShopBrowserEnv(TextTaskEnv):
         return front.state(self._task, page)
 
     def _restore_state(self, state: ShopState) -> None:
-        self._open(self._site.front.address(state.page))
+        before = self._address
+        try:
+            self._open(self._site.front.address(state.page))
+        except BaseException:
+            self._address = before
+            raise
 
     def _return_to(self, task_id: str, state: ShopState) -> None:
         self._begin(task_id)

@@ -45,7 +45,7 @@ class BrowserPool:
         self.size = require_whole("browsers=", size, 1)
         self._browsers: list[Browser | None] = [None] * self.size
         self._users: Counter[int] = Counter()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the collector may release a tab while this thread starts a browser
 
     def acquire(self) -> Browser:
         """Returns the browser with the fewest users, one more from now on; `release` takes it back."""

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Hashable, Mapping
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -80,7 +81,10 @@ class RemoteSite:
     """
 
     def __init__(self, url: str, front: ShopFront) -> None:
-        parts = urlsplit(url)
+        try:
+            parts, self._port = urlsplit(url), urlsplit(url).port or 80
+        except ValueError as error:
+            raise ConfigError(f"url= is an address such as http://127.0.0.1:3000, got {url!r}.") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigError(f"url= is an address such as http://127.0.0.1:3000, got {url!r}.")
         self.front, self.host = front, parts.hostname
@@ -108,15 +112,15 @@ class RemoteSite:
         try:
             # Never over a proxy: a site is on this machine, or in its network.
             with build_opener(ProxyHandler({})).open(request, timeout=_SECONDS) as answer:
-                found = json.load(answer)
+                found = dict(json.load(answer))
         except HTTPError as error:
             raise ConfigError(f"{self._url}{path} answers {error.code} {error.reason}; is that the shop?") from error
-        except (URLError, OSError, ValueError) as error:
+        except (URLError, OSError, ValueError, TypeError, HTTPException) as error:
             raise SiteLostError(
                 f"The site {self._url} does not answer ({error}). Start it with: skillc serve-webshop --port "
-                f"{urlsplit(self._url).port or 80}"
+                f"{self._port}"
             ) from error
-        return dict(found)
+        return found
 
 
 ShopSite = LocalSite | RemoteSite

@@ -75,6 +75,8 @@ class Guard:
 
     def __init__(self, app: App, hosts: frozenset[str] | None, token: str | None = None) -> None:
         self._app, self._hosts, self._token = app, hosts, token
+        # Browsers keep cookies by name whatever the port, and there may be two sites on a machine.
+        self._cookie = f"{_COOKIE}-{sha256((token or '').encode()).hexdigest()[:8]}"
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answers a request."""
@@ -109,10 +111,10 @@ class Guard:
 
     def _without_token(self, scope: Any, headers: Mapping[bytes, str]) -> Answer | None:
         if self._knows(scope["query_string"].decode("latin-1").removeprefix("token=")):
-            cookie = f"{_COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Lax"
+            cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Lax"
             here = quote(f"/{scope['path'].lstrip('/')}").encode()  # two slashes would lead to another site
             return 303, [(b"location", here), (b"set-cookie", cookie.encode())], ""
-        cookies = [one.strip().removeprefix(f"{_COOKIE}=") for one in headers.get(b"cookie", "").split(";")]
+        cookies = [one.strip().removeprefix(f"{self._cookie}=") for one in headers.get(b"cookie", "").split(";")]
         if any(map(self._knows, [headers.get(b"authorization", "").removeprefix("Bearer "), *cookies])):
             return None
         return 401, _PLAIN, "This site has a token: open the address that it printed when it started.\n"

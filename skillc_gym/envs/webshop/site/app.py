@@ -142,7 +142,10 @@ class Site:
 
     def _note_visit(self, recording: Recording, request: Request, ticket: Ticket, page: Page) -> None:
         # A longer one is of no page of this site.
-        came_from = urlsplit(request.headers.get("referer", "")[:_LARGEST_FORM])
+        try:
+            came_from = urlsplit(request.headers.get("referer", "")[:_LARGEST_FORM])
+        except ValueError:
+            return
         *_, name, kind = ("", "", *came_from.path.split("/"))[-3:]
         before = self.front.page_at(f"{kind}?{came_from.query}")
         if before is None or name != request.path_params["ticket"]:
@@ -179,9 +182,11 @@ class Site:
 
     def _place(self, request: Request) -> tuple[Ticket, Page]:
         ticket = self.tickets.read(request.path_params["ticket"])
+        if ticket is None or ticket.task not in self.front.goals.range:  # before anything is searched for
+            raise HTTPException(404, _MISSING)
         query = request.scope["query_string"].decode("latin-1")
         page = self.front.page_at(f"{request.path_params['kind']}?{query}")
-        if ticket is None or page is None or ticket.task not in self.front.goals.range:
+        if page is None:
             raise HTTPException(404, _MISSING)
         if page.kind == "done" and self._bought.get(request.path_params["ticket"]) != self.front.address(page):
             raise HTTPException(404, "There is no such receipt: this was not bought.")

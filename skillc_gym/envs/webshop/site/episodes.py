@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,11 +78,18 @@ class Recording:
         self._open[ticket] = None
         episode = self._played([step.action for step in steps], task)
         line = json.dumps(episode.to_dict()) + "\n"
-        with self._path.open("a", encoding="ascii") as file:
-            if file.tell() + len(line) > self._limit:
-                logger.warning("%s is full: what people do is no longer kept", self._path)
-                return
-            file.write(line)
+        size = self._path.stat().st_size if self._path.is_file() else 0
+        if size + len(line) > self._limit:
+            logger.warning("%s is full: what people do is no longer kept", self._path)
+            return
+        try:
+            with self._path.open("a", encoding="ascii") as file:
+                file.write(line)
+        except OSError as error:  # nobody's purchase fails by it
+            logger.warning("a demonstration could not be kept in %s: %s", self._path, error)
+            with contextlib.suppress(OSError):
+                os.truncate(self._path, size)  # half a line would take the next one with it
+            return
         logger.info("kept a demonstration of %s, score %.2f", episode.task_id, episode.task_score)
 
     def _played(self, actions: list[str], task: int) -> Episode:

@@ -22,7 +22,8 @@ AT_ONCE = 16
 """Connections taken before any of them can be turned away: asyncio logs every one for which it has no file left."""
 _MOST = 512
 _WAITING = 2_048
-_NOISY = ("uvicorn.error", "asyncio", "skillc_gym.envs.webshop.site.app")
+_SITE = "skillc_gym.envs.webshop.site"
+_NOISY = ("uvicorn.error", "asyncio", f"{_SITE}.app", f"{_SITE}.episodes")
 
 
 class Connection(H11Protocol):

@@ -60,7 +60,8 @@ def open_site(
 
     front = ShopFront(WebShopEnv(**{**shop, "observation_mode": "url"}))
     recording = None if record is None else Recording(record, front, WebShopEnv(**shop), limit=record_limit << 20)
-    hosts = frozenset({*LOOPBACK, *names}) if is_loopback(host) or names else None
+    own = (host,) if is_loopback(host) else ()
+    hosts = frozenset(name.lower() for name in (*LOOPBACK, *own, *names)) if own or names else None
     return Site(
         front,
         hosts=hosts,

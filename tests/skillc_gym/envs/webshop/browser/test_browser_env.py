@@ -8,9 +8,12 @@ import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import gymnasium
 import numpy as np
@@ -21,6 +24,7 @@ from small_shop import RUG, SHOP, SmallShop, play, process
 from skillc_gym.envs.webshop.browser import tabs
 from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
 from skillc_gym.envs.webshop.browser.launch import BROWSERS, SHELLS, BrowserSettings
+from skillc_gym.envs.webshop.browser.tabs import BrowserPool, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.app import Site
 from skillc_gym.envs.webshop.site.server import ThreadedSite, address_of_socket, bound_socket, open_site
@@ -187,6 +191,59 @@ def test_a_site_elsewhere_may_end_and_come_back(make_env):
             make_env(url=site.url, seed_prices=3)
     with pytest.raises(EngineError, match="skillc serve-webshop"):
         make_env(url=site.url)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1]"],
+)
+def test_what_is_no_site_is_an_error_in_words(make_env, answer):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def reply():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=reply)
+        thread.start()
+        with pytest.raises(EngineError, match="does not answer"):
+            make_env(url=f"http://127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+    for port in ("abc", "99999"):
+        with pytest.raises(ConfigError, match="url= is an address"):
+            make_env(url=f"http://127.0.0.1:{port}")
+
+
+def test_a_moment_that_cannot_be_gone_back_to_changes_nothing(make_env, monkeypatch):
+    env, native = make_env(), WebShopEnv(data=SHOP)
+    for each in (env, native):
+        each.reset(seed=0)
+    home = env.snapshot()
+    assert env.step("search[alderon rug]") == native.step("search[alderon rug]")
+    with monkeypatch.context() as away:
+        away.setattr(Tab, "go", lambda self, url: (_ for _ in ()).throw(SiteLostError("away")))
+        with pytest.raises(EngineError, match="away"):
+            env.restore(home)
+    assert env.step("click[next >]") == native.step("click[next >]")
+
+
+def test_a_browser_may_be_released_while_another_one_starts(monkeypatch):
+    pool = BrowserPool(2, BrowserSettings())
+    pool._browsers[0], pool._users[0] = MagicMock(), 1
+    first = pool._browsers[0]
+
+    def collecting(settings):
+        pool.release(first)  # as the collector may have it, in this very thread
+        return MagicMock()
+
+    monkeypatch.setattr(tabs, "Browser", collecting)
+    thread = threading.Thread(target=pool.acquire, daemon=True)
+    thread.start()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    assert pool._browsers[0] is None
 
 
 def test_a_hostile_page_asks_nothing_of_anybody(make_env, monkeypatch):

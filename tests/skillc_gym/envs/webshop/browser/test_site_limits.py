@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from page_reader import Visitor
@@ -13,6 +14,7 @@ from small_shop import SHOP, process
 
 from skillc_gym.envs.webshop.site import limits
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
+from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
@@ -102,6 +104,70 @@ def test_demonstrations_fill_no_disk(tmp_path, caplog):
     kept.write_text("\n" * (1 << 20))
     with pytest.raises(ConfigError, match="--record-limit"):
         open_site({"data": SHOP}, record=kept, record_limit=1)
+
+
+def test_a_file_that_cannot_be_written_breaks_no_purchase_and_no_other_demonstration(tmp_path, monkeypatch, caplog):
+    kept, plain = tmp_path / "kept.jsonl", Path.open
+
+    class Halfway:
+        def __init__(self, file):
+            self.file = file
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            self.file.close()
+
+        def write(self, line):
+            self.file.write(line[:40])
+            self.file.flush()
+            raise OSError(28, "No space left on device")
+
+    with ThreadedSite(open_site({"data": SHOP}, record=kept)) as site:
+        assert Visitor(site.url).buy(3, person=True) == 200
+        monkeypatch.setattr(Path, "open", lambda self, *how, **kind: Halfway(plain(self, *how, **kind)))
+        assert Visitor(site.url).buy(3, person=True) == 200
+        monkeypatch.setattr(Path, "open", plain)
+        assert Visitor(site.url).buy(3, person=True) == 200
+    assert "No space left" in caplog.text
+    assert len(read_jsonl(kept)) == 2
+
+
+def test_nothing_is_searched_for_without_a_ticket():
+    site = open_site({"data": SHOP})
+    with ThreadedSite(site) as running:
+        site.front.page_at = None
+        assert Visitor(running.url).ask("GET", "/e/nobody/results?q=rug&page=1") == 404
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [({"host": "127.0.0.2"}, ["127.0.0.2"]), ({"names": ["Desk.local"]}, ["desk.local", "DESK.local"])],
+)
+def test_a_site_answers_to_the_names_that_it_was_given(options, names):
+    with ThreadedSite(open_site({"data": SHOP}, **options)) as running:
+        asked = [*names, "localhost", "elsewhere"]
+        found = [Visitor(running.url).ask("GET", "/", host=name) for name in asked]
+        assert found == [200] * (len(asked) - 1) + [403]
+
+
+def test_two_sites_on_a_machine_do_not_take_each_others_cookies():
+    cookies = []
+    for token in ("one-long-token", "two-long-token"):
+        with ThreadedSite(open_site({"data": SHOP}, token=token)) as running:
+            visitor = Visitor(running.url)
+            assert visitor.ask("GET", f"/?token={token}") == 303
+            cookies.append(visitor.headers["set-cookie"].partition(";")[0])
+            assert visitor.ask("GET", "/", cookie="; ".join(cookies)) == 200
+    assert len({cookie.partition("=")[0] for cookie in cookies}) == 2
+
+
+def test_a_referer_that_is_no_address_is_no_fault(tmp_path):
+    with ThreadedSite(open_site({"data": SHOP}, record=tmp_path / "kept.jsonl")) as running:
+        visitor = Visitor(running.url)
+        visitor.begin(0, person=True)
+        assert visitor.ask("GET", visitor.at, referer="http://[") == 200
 
 
 def test_a_site_for_others_asks_for_its_token():
