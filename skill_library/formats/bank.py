@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
@@ -52,8 +53,9 @@ def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
     for skill in skills:
         # Without its last part the pattern would try every beginning of the second.
         mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general and "\nInstead: " in skill.text else None
-        if mistake is not None:
-            bank["common_mistakes"].append({"mistake_id": skill.name, **_said(mistake)})
+        said = {} if mistake is None else {"mistake_id": skill.name, **_said(mistake)}
+        if said and _says(partial(_mistake, said, skill.name, ()), skill):
+            bank["common_mistakes"].append(said)
         elif skill.is_general:
             bank["general_skills"].append(_entry(skill))
         else:
@@ -77,15 +79,24 @@ def _mistake(entry: Mapping[str, Any], fallback: str, others: Sequence[Skill]) -
     if not what or not instead:
         raise SkillFileError(f"The entry {fallback} needs description and how_to_avoid: {brief(dict(entry))}")
     text = f"Mistake: {what}" + (f"\nWhy: {why}" if why else "") + f"\nInstead: {instead}"
-    return Skill(_name(entry, "mistake_id", fallback, others), what[:1024], (EVERY_TYPE,), text)
+    return Skill(_name(entry, "mistake_id", fallback, others), what[:1024].strip(), (EVERY_TYPE,), text)
 
 
 def _entry(skill: Skill) -> dict[str, str]:
     found = _SKILL.fullmatch(skill.text)
-    applies = found is not None and found["when_to_apply"] is not None
-    if found is not None and (applies or skill.description in (found["title"], skill.name)):
-        return {"skill_id": skill.name, **_said(found)}
+    said = {} if found is None else {"skill_id": skill.name, **_said(found)}
+    if said and _says(partial(_skill, said, skill.name, EVERY_TYPE, ()), skill):
+        return said
     return {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}
+
+
+def _says(read: Callable[[], Skill], skill: Skill) -> bool:
+    """Whether an entry, read back, says what the skill does."""
+    try:
+        found = read()
+    except SkillFileError:
+        return False
+    return (found.text, found.description) == (skill.text, skill.description)
 
 
 def _said(found: re.Match[str]) -> dict[str, str]:

@@ -108,4 +108,4 @@ def _as_format(chat_format: ChatFormat | Mapping[str, Any] | str) -> ChatFormat:
 
 def _asked(info: Mapping[str, Any]) -> dict[str, Any]:
     commands = info.get("admissible_commands") or info.get("available_actions") or []
-    return {"goal": info.get("goal", ""), "commands": commands}
+    return {"goal": info.get("goal", "").strip(), "commands": commands}  # as the parts of a page are

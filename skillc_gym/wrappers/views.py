@@ -156,7 +156,8 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         shown = info.get("executed_action")  # "" for a reply in which no command was found
         if shown is None:
             shown = action if isinstance(action, str) else self._command(action)
-        shown = shown[: _ROOM_FOR_ACTION - 4]
+        # Halves of surrogate pairs, which no file or model can take, are shown as "?".
+        shown = shown[: _ROOM_FOR_ACTION - 4].encode("utf-8", "replace").decode()
         self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation
         return "\n".join([self._first, *self._exchanges, observation]), reward, terminated, truncated, info

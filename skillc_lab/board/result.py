@@ -268,6 +268,8 @@ def evaluation_result(folder: Path, name: str | None = None, revision: str | Non
         "command": _command(model, settings),
         "transcripts_sha256": _check_transcripts(folder / "transcripts.jsonl", report),
     }
+    if (grade := str(settings.get("skill_grade") or "full")) != "full":
+        about["library"] += f" ({grade})"
     if memory := settings.get("memory_sha256"):
         about |= {"library": "own memory of the policy", "library_sha256": str(memory)}
     result = BoardResult(about, found, report, read_json(folder / "versions.json"))

@@ -140,11 +140,14 @@ def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
 def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
     found, env = report.overall, str(config.get("env", ""))
     kind = env_spec(env.rpartition(":")[2]).id if env else "unknown"  # a stranger's configuration imports no module
+    agent = f" ({report.agent})" if report.agent else ""
     rates = {"success with": found.sr_with, "success without": found.sr_without, "gap": found.gap}
     return {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
         "dataset": {"type": kind, "name": f"{env} {config.get('split', '')}".strip()},
-        "metrics": [{"type": "success_rate", "name": name, "value": round(rate, 4)} for name, rate in rates.items()],
+        "metrics": [
+            {"type": "success_rate", "name": name + agent, "value": round(rate, 4)} for name, rate in rates.items()
+        ],
     }
 
 
@@ -154,6 +157,8 @@ def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
         f"skill and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, "
         "with 95 % intervals."
     )
+    if report.agent:
+        played += f" Played by the agent {report.agent}, which shows more than the skill."
     warned = [f"**Warning:** {report.warning}"] if report.warning else []
     return [played, *warned, *(found.markdown() for found in (results(None, report), measures(report)) if found.rows)]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
-from skillc_lab.cli.command import Command, require_empty, say
+from skillc_lab.cli.command import Command, complain, require_empty, say
 from skillc_lab.skills.libraries import learn_skills
 from trainers.base import Registry, instance_of
 from trainers.engines import ENGINES, check_engine
@@ -182,7 +183,7 @@ class ConvertSkillsOptions:
 
 
 def _convert(options: ConvertSkillsOptions) -> int:
-    if options.target.is_file():
+    if os.path.lexists(options.target) and not options.target.is_dir():
         raise ConfigError(f"{options.target} exists, and nothing is overwritten; name another file or folder")
     skills = _read(options)
     types, by_skill = _types(options)
@@ -193,6 +194,8 @@ def _convert(options: ConvertSkillsOptions) -> int:
         form.write(skills, options.target)
     else:
         replace_file(options.target, [form.write(skills).encode("utf-8")])
+        if short := sum(bool(skill.minimal) for skill in skills):
+            complain(f"note: a file has no place for the short texts (metadata.minimal) of {short} skills")
     kinds = sorted({kind for skill in skills for kind in skill.task_types})
     say(f"{len(skills)} skills for {', '.join(kinds)}: {options.target}")
     return 0

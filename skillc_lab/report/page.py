@@ -13,7 +13,7 @@ from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_extra
 from skillc_gym.files import replace_file, require_own
 from skillc_gym.pages import page as filled_in
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
@@ -36,6 +36,8 @@ from trainers.evaluation import compare_reports
 from trainers.tracking import playing_settings, require_own_folder
 
 _PAGE, _OPENING = "index.html", b"<!doctype html>"
+_OURS = b"--ink:#1d2330"
+"""Every page of these has it among its styles, and hardly anybody else's."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,11 @@ def make_report(
     if source.run or versus:
         own, *others = (read_run(Path(each)) for each in (folder, *versus))
         runs = _distinct([replace(own, before=first, after=second), *others], [folder, *versus])
-    for other in (first, *(each.after for each in runs[1:])):
-        if other is not None and second is not None:
-            compare_reports(other, second, skill=False)  # refuses other tasks before anything is drawn
+    reports = [each for each in (second, first, *(run.after for run in runs[1:])) if each is not None]
+    for other in reports[1:]:
+        compare_reports(other, reports[0], skill=False)  # refuses other tasks before anything is drawn
+    with needs_extra("matplotlib", "report"):
+        import matplotlib  # noqa: F401  # before a page is begun
     _begin(target / _PAGE, own=out is None)
     if source.run is not None:
         figures = save_figures(source.run, target, before=first, after=second)
@@ -92,11 +96,11 @@ def make_report(
 
 def _begin(page: Path, *, own: bool) -> None:
     """Marks a folder as a report's before anything is drawn, unless it holds somebody's page or pictures."""
-    require_own(page, _OPENING)
+    require_own(page, _OPENING, _OURS)
     if not own:
         require_own_folder(page.parent, (_PAGE,), ("*.png",), "--out")
     if not page.exists():
-        _write(page, _OPENING.decode())
+        _write(page, f"{_OPENING.decode()}<!-- begun {_OURS.decode()} -->")
 
 
 def _distinct(runs: Sequence[ComparedRun], folders: Sequence[str | Path]) -> list[ComparedRun]:
@@ -221,6 +225,6 @@ def _pretty(values: Mapping[str, Any]) -> str:
 
 
 def _write(page: Path, text: str) -> Path:
-    require_own(page, _OPENING)
+    require_own(page, _OPENING, _OURS)
     replace_file(page, [text.encode("utf-8")])
     return page

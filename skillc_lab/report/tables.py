@@ -213,16 +213,20 @@ def versus_table(runs: Sequence[ComparedRun]) -> Table:
 
 
 def shared_words(runs: Sequence[ComparedRun]) -> str:
-    """What compared runs have in common besides the tasks, which are compared one by one, and in what they differ."""
+    """What compared runs have in common, as far as all of them say it, and in what they differ."""
     known: dict[str, list[Any]] = {
+        "environment": [each.run.config.get("env") for each in runs],
+        "tasks": [each.after and each.after.panel_sha256 for each in runs],
         "start": [each.run.config.get("model") for each in runs],
         "seed": [each.run.config.get("seed") for each in runs],
         "number of updates": [each.run.last_step for each in runs],
     }
     counts = {name: len(set(map(str, values))) for name, values in known.items() if None not in values}
-    same = ", ".join(["tasks", *(name for name, count in counts.items() if count == 1)])
-    other = ", ".join(name for name, count in counts.items() if count > 1)
-    return f"The same in all runs: {same}." + (f" Not the same: {other}." if other else "")
+    same, other = (
+        ", ".join(name for name, count in counts.items() if (count == 1) is alike) for alike in (True, False)
+    )
+    said = (f"The same in all runs: {same}." if same else "", f"Not the same: {other}." if other else "")
+    return " ".join(filter(None, said))
 
 
 def _cell(figure: str, interval: Interval) -> Cell:

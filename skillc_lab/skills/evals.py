@@ -7,6 +7,7 @@ and ``without_skill/``, and in each of them ``outputs/`` (what was said and done
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,9 @@ def read_evals(folder: Path) -> list[SkillEval]:
                 found += _evals(parse_object(read_bounded(own, _MAX_BYTES)), own.parent.parent.resolve().name)
             except (SkillCError, OSError, ValueError) as error:
                 raise SkillFileError(f"{own}: {error}") from error
+    names = Counter(each.name for each in found)
+    if twice := next((name for name, count in names.items() if count > 1), None):
+        raise SkillFileError(f"{folder}: two test cases would lie in the folder eval-{twice}; give one another id")
     return found
 
 

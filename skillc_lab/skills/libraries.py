@@ -95,7 +95,10 @@ def _lint(skill: Skill) -> list[Flaw]:
 
 
 def _lines(skill: Skill | None) -> list[str]:
-    return [] if skill is None else [f"task_types: {', '.join(skill.task_types)}", *skill.text.split("\n")]
+    if skill is None:
+        return []
+    short = [f"minimal: {line}" for line in skill.minimal.split("\n")] if skill.minimal else []
+    return [f"task_types: {', '.join(skill.task_types)}", *short, *skill.text.split("\n")]
 
 
 # From transcripts to a library ----------------------------------------------------------------------------------------
@@ -121,7 +124,7 @@ def learn_skills(
     ruled = () if isinstance(writer, NotedWriter) else episodes
     written = "\n\n".join(drafts.pop("", []))
     general = _general(written, "What holds for all task types.") if written else _shared_steps(ruled)
-    if not drafts:
+    if not drafts and not written:
         raise ConfigError(
             f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
             f"{_remedy(writer)}"

@@ -119,7 +119,7 @@ def _faults(shown: ShownText, library: SkillLibrary | None) -> Iterator[str]:
         yield f"the recorded hash {shown.recorded_sha256[:12]} is not that of the recorded text; the file was altered"
     if shown.absent:
         yield f"{shown.absent} of {shown.episodes} episodes kept a first prompt that does not hold the text"
-    if library is None or not shown.condition:
+    if library is None or not shown.condition or shown.grade == "none":
         return  # without the skill an agent's notes are shown, which are no skill of the library
     held = {"changed": "another text for it today", "not in it": "no such skill for this task type"}
     if told := held.get(standing(shown, library) or ""):

@@ -88,6 +88,9 @@ class AlfworldGames:
             ) from error
         if kind != "AlfredTWEnv":
             raise ConfigError(f"{path} asks for env.type {kind!r}; text is played here: AlfredTWEnv")
+        splits = env_spec("alfworld").splits
+        if "split" not in options and Path(folder).name not in splits:
+            raise ConfigError(f"{path} names {folder}; rename it, as one of {', '.join(splits)}, to play it here.")
         kwargs = {"task_types": wanted, "domain_randomization": shuffled, "max_episode_steps": steps}
         return cls(folder, {**_place(Path(folder)), **kwargs, **options}, count if count > 0 else None)
 

@@ -72,6 +72,28 @@ def test_skills_of_any_origin_can_be_put_into_a_bank(skills):
         assert any(skill.text.split("\n")[0] in other.text for other in again)
 
 
+@pytest.mark.parametrize(
+    "skill",
+    [
+        Skill("heat", "When the oven is broken.", ("heat",), "Heating.\n1. Take O.\nApply when: something is cold"),
+        Skill("heat", "Heating.", ("heat",), "Heating.\n\n    code\n1. Take O."),
+        Skill("heat", "Heating", ("heat",), "Heating\n\nApply when: cold"),
+        Skill("circles", "Of going in circles.", ("*",), "Mistake: goes in circles\nInstead: count the places"),
+    ],
+)
+def test_a_text_that_looks_like_an_entry_loses_nothing(skill):
+    (again,) = read_bank(to_bank([skill]))
+    assert skill.text in again.text
+    assert skill.description in f"{again.description} {again.text}"
+
+
+def test_the_beginning_of_a_long_mistake_describes_it(tmp_path):
+    mistake = {"mistake_id": "m1", "description": "a" * 1023 + " b" * 20, "how_to_avoid": "y"}
+    skills = read_bank({"common_mistakes": [mistake]})
+    assert load_library(write_library(skills, tmp_path / "l")).skills[0].description == "a" * 1023
+    assert to_bank(skills)["common_mistakes"] == [mistake]
+
+
 def test_entries_without_ids_get_names():
     skills = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
     assert [skill.name for skill in skills] == ["general-1", "x"]

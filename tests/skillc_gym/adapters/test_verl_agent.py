@@ -270,6 +270,9 @@ def test_a_configuration_says_what_is_played(tmp_path, monkeypatch):
         AlfworldGames.read(place, "eval_in_distribution")
     with pytest.raises(UnknownNameError, match="eval_in_distribution"):
         AlfworldGames.read(place, "valid_seen")
+    place.write_text(CONFIG.replace("json_2.1.1/train", "json_2.1.1/my_own"))
+    with pytest.raises(ConfigError, match="my_own; rename it, as one of train, valid_seen"):
+        AlfworldGames.read(place)
     place.write_text(CONFIG.replace("AlfredTWEnv", "AlfredThorEnv"))
     with pytest.raises(ConfigError, match="AlfredThorEnv"):
         AlfworldGames.read(place)

@@ -43,6 +43,16 @@ def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
     assert with_skill["messages"][1:] == without["messages"][1:]
 
 
+def test_a_goal_is_asked_for_without_white_space_around_it():
+    class Blank(ToyEnv):
+        def _info(self):
+            return {**super()._info(), "goal": f" {self.goal} "}
+
+    chat = ChatFormat(first="{goal}|", role="")
+    env = ChatPrompt(ActionFormat(Blank()), chat)
+    assert env.reset(seed=0)[1]["messages"][-1]["content"].startswith(f"{env.unwrapped.goal}|")
+
+
 def test_an_injection_around_the_prompt_is_refused(toy_library):
     with pytest.raises(ConfigError, match="put it inside"):
         SkillInjection(ChatPrompt(ActionFormat(ToyEnv())), toy_library, where="info")

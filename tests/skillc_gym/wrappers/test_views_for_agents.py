@@ -101,6 +101,12 @@ def test_a_history_keeps_thoughts_to_the_agent():
     assert "secret" not in env.step("<think>secret</think>")[0]
 
 
+def test_a_history_can_be_written_whatever_was_tried():
+    env = TextHistory(pick_env())
+    env.reset(seed=0)
+    assert "> look?\n" in env.step("look\ud800")[0].encode().decode()
+
+
 def test_a_history_names_numbered_commands(numbered):
     env = TextHistory(numbered)
     env.reset(seed=0)

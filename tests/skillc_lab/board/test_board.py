@@ -257,6 +257,12 @@ def test_a_policys_own_memory_is_no_built_in_library(small, evaluation, tmp_path
     assert "skills: own memory of the policy" in result.notes
 
 
+def test_another_grade_of_the_built_in_skills_is_named(small, evaluation, tmp_path):
+    digest = load_library("alfworld").graded("minimal").sha256
+    folder = changed(evaluation, tmp_path, skill_grade="minimal", library_sha256=digest)
+    assert "skills: alfworld (minimal)" in evaluation_result(folder).notes
+
+
 def test_the_command_of_a_result_can_be_typed_and_names_no_place(small, evaluation, tmp_path):
     settings = {
         "env_wrappers": {"my_module:Hints": {"count": 2}},

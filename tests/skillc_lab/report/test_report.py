@@ -1,6 +1,8 @@
 """Figures and page of a run, from a simulated learner's records."""
 
 import json
+import os
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 from synthetic_run import SPEEDS, episode, metrics, report, write_run
 
 from skillc_gym.episodes import write_jsonl
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError, MissingExtraError
 from skillc_lab.report import RunRecords, make_report, method_styles, plots, replay_page, tables
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
 from skillc_lab.report.records import Series, moving_mean, read_run
@@ -123,9 +125,18 @@ def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path):
     page = text_of(runs[0], versus=runs[1:])
     assert "GRPO.1-near beside GRPO.2-far in ALFWorld" in page
     assert "GRPO.1-near minus GRPO.2-far" in page
-    assert "The same in all runs: tasks, number of updates. Not the same: seed." in page
+    assert "The same in all runs: environment, tasks, number of updates. Not the same: seed." in page
     one, two = method_styles(["grpo.1-near", "grpo.2-far"]).values()
     assert (one.colour, one.linestyle != two.linestyle) == (two.colour, True)
+
+
+def test_nothing_is_called_the_same_that_no_run_says(tmp_path):
+    runs = [write_run(tmp_path / name, "grpo", steps=20) for name in ("near", "far")]
+    page = text_of(runs[0], versus=runs[1:])
+    assert "The same in all runs: environment, seed, number of updates." in page
+    config = json.loads((runs[1] / "config.json").read_text())
+    write_json(runs[1] / "config.json", {**config, "env": "webshop"})
+    assert "Not the same: environment." in text_of(runs[0], versus=runs[1:])
 
 
 def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_path):
@@ -139,6 +150,7 @@ def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_pat
         (tmp_path / "all", {"before": tmp_path / "few", "after": tmp_path / "all"}),
         (tmp_path / "all", {"before": tmp_path / "all", "after": tmp_path / "few"}),
         (first, {"versus": [second]}),
+        (write_run(tmp_path / "three", steps=3), {"versus": [first, second]}),
     ):
         with pytest.raises(ConfigError, match="different panels"):
             make_report(place, **asked)
@@ -164,8 +176,19 @@ def test_a_report_writes_over_nobodys_pictures(tmp_path):
     (out / "index.html").write_text("<p>mine")
     with pytest.raises(ConfigError, match="would be lost"):
         make_report(run, out=out)
+    (out / "index.html").write_text("<!DOCTYPE html>\n<html>my thesis")
+    with pytest.raises(ConfigError, match="would be lost"):
+        make_report(run, out=out)
     assert (out / "success.png").read_text() == "mine"
     assert len(list(out.iterdir())) == 2
+
+
+def test_no_page_is_begun_without_what_draws_it(tmp_path, monkeypatch):
+    run = write_run(tmp_path / "run", steps=5)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError):
+        make_report(run)
+    assert not (run / "report").exists()
 
 
 def test_a_run_under_way_shows_the_evaluation_that_it_has(tmp_path):
@@ -307,6 +330,9 @@ def test_an_evaluation_alone_has_a_report(tmp_path):
     assert "chooses among the possible commands" in text
     assert '"engine": "choosing"' in text
     assert "learning_rate" not in text, "it shows the settings that it played by"
+    assert "Played by the agent" not in text
+    replace(paired, agent="react").save(tmp_path / "report.json")
+    assert "Played by the agent react" in text_of(tmp_path)
     (tmp_path / "report.json").unlink()
     assert make_report(tmp_path).figures == {}
 
@@ -339,6 +365,12 @@ def test_a_step_of_a_run_is_replayed_whole(tmp_path):
 def test_evaluations_and_single_files_are_replayed_too(tmp_path):
     write_jsonl(tmp_path / "transcripts.jsonl", [episode("a", "heat", z, won=True) for z in (1, 0)])
     assert "2 episodes of 1 tasks" in Outline(replay_page(tmp_path)).text
+    (tmp_path / "transcripts.html").write_text("<!doctype html>mine")
+    with pytest.raises(ConfigError, match="would be lost"):
+        replay_page(tmp_path / "transcripts.jsonl")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigError, match="no regular file"):
+        replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "pipe")
     page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
     assert page.read_text(encoding="utf-8").count("<article") == 2
     with pytest.raises(ConfigError, match="leave the step out"):

@@ -114,6 +114,13 @@ def test_the_evals_of_a_skill_and_of_a_library_are_read(tmp_path):
     assert read_evals(tmp_path / "nowhere") == []
 
 
+def test_cases_that_would_share_a_folder_are_refused(tmp_path):
+    for skill, number in (("heat", "1-2"), ("heat-1", "2")):
+        written(tmp_path / skill, evals(id=number))
+    with pytest.raises(SkillFileError, match="two test cases would lie in the folder eval-heat-1-2"):
+        read_evals(tmp_path)
+
+
 def evals(**changes: Any) -> str:
     return json.dumps({"evals": [{**ONE, **changes}]})
 

@@ -132,6 +132,14 @@ def test_a_difference_is_shown_line_by_line():
     assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]
 
 
+def test_a_difference_in_the_short_text_is_one():
+    old, new = (SkillLibrary("l", (Skill("a", "d", ("heat",), "one two", short),)) for short in ("one", "two"))
+    assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == [
+        "-minimal: one",
+        "+minimal: two",
+    ]
+
+
 # What recorded episodes were shown, and how it stands to a library ----------------------------------------------------
 
 

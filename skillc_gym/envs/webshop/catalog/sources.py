@@ -164,9 +164,9 @@ FILES = {
 """The names by which a folder's files are found; upstream's full set is preferred to its first thousand."""
 _ENDINGS = (".json", ".json.xz", ".json.gz")
 FETCH = (
-    "Point data at a folder with upstream's items_shuffle*.json and items_ins_v2*.json (and items_human_ins.json for "
-    "human goals), or play generated products with data='generated'. The full catalogue comes with "
-    "upstream's ./setup.sh -d all; docs/webshop.md tells how it is built."
+    "Point WEBSHOP_DATA (or data=) at a folder with upstream's items_shuffle*.json and items_ins_v2*.json (and "
+    "items_human_ins.json for human goals), or play generated products with data='generated'. The full catalogue "
+    "comes with upstream's ./setup.sh -d all; docs/webshop.md tells how it is built."
 )
 
 

@@ -104,6 +104,13 @@ def test_the_content_makes_the_catalogue(files):
     assert open_catalog(files).sha256 == before.sha256
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_what_is_missing_names_the_variable(tmp_path, monkeypatch, there):
+    monkeypatch.setenv("WEBSHOP_DATA", str(tmp_path if there else tmp_path / "nowhere"))
+    with pytest.raises(MissingDataError, match=f"{tmp_path}.*WEBSHOP_DATA"):
+        open_catalog()
+
+
 def test_the_variable_names_a_folder(files, monkeypatch):
     monkeypatch.setenv("HOME", str(files.parent))
     monkeypatch.setenv("WEBSHOP_DATA", "~/data")
