@@ -248,6 +248,81 @@ def test_a_killed_run_goes_on_to_the_same_metrics(toy: Make, after: int, midway:
     assert same_weights(weights(run(config).policy), weights(whole.policy))
 
 
+SMALL = {
+    **{"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": 8},
+    **{"num_key_value_heads": 2, "max_position_embeddings": 2048, "pad_token_id": 0, "bos_token_id": None},
+    **{"eos_token_id": 1, "initializer_range": 0.3},
+}
+
+
+def composite(vocabulary: int) -> Any:
+    """Of text and pictures, as Gemma 3 from 4B up."""
+    from transformers import Gemma3Config
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    return Gemma3Config(
+        text_config={**SMALL, "vocab_size": vocabulary, "sliding_window": 64},
+        vision_config={**sizes, "image_size": 28, "patch_size": 14},
+        mm_tokens_per_image=4,
+        **{f"{name}_index": 2 for name in ("boi_token", "eoi_token", "image_token")},
+    )
+
+
+def of_experts(vocabulary: int) -> Any:
+    from transformers import Qwen3MoeConfig
+
+    return Qwen3MoeConfig(
+        **SMALL, vocab_size=vocabulary, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=16
+    )
+
+
+def saved(make: Callable[[int], Any], toy_folder: Path, folder: Path) -> Path:
+    """Writes a random model of that configuration, with the toy's tokenizer."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(toy_folder / "model")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        AutoModelForCausalLM.from_config(make(len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("make", [composite, of_experts])
+def test_models_whose_files_call_weights_otherwise_go_on_exactly(
+    make: Any, toy: Make, toy_folder: Path, tmp_path: Path
+) -> None:
+    model = str(saved(make, toy_folder, tmp_path / "model"))
+    config = toy(model=model, save_every=1, keep_checkpoints=9, method="grpo", **{**LEARNING, "steps": 3})
+    result = run(config)
+    whole, metrics = weights(result.policy), timeless(result.metrics)
+    assert any(not torch.equal(value, whole[name]) for name, value in weights(Path(model)).items())
+    for later in (2, 3):
+        shutil.rmtree(Path(config.run) / "checkpoints" / f"step-{later:06d}")
+    for _ in range(2):  # what is missing is done again, then the policy alone is written
+        shutil.rmtree(result.policy)
+        again = run(config)
+        assert timeless(again.metrics) == metrics
+        assert same_weights(weights(again.policy), whole)
+
+
+def test_adapters_of_experts_are_part_of_the_policy(toy: Make, toy_folder: Path, tmp_path: Path) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    model = saved(of_experts, toy_folder, tmp_path / "model")
+    config = toy(model=str(model), lora_rank=2, kl_coef=0.0, method="grpo", **{**LEARNING, "learning_rate": 0.1})
+    result = run(config)
+    (checkpoint,) = result.folder.saved.complete()
+    beside = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(model), checkpoint).eval()
+    ids = torch.tensor([[5, 6, 7, 8]])
+    with torch.no_grad():
+        got = load_model(config.with_(model=str(result.policy), lora_rank=0)).eval()(ids).logits
+        assert torch.allclose(beside(ids).logits, got, atol=1e-4)
+        beside.disable_adapter_layers()
+        assert not torch.allclose(beside(ids).logits, got, atol=1e-2)
+
+
 def test_interrupted_twice_drops_the_step_and_says_how_to_go_on(config: TrainConfig) -> None:
     progress = Dies(5, midway=True, error=KeyboardInterrupt)
     assert not run(config, progress=progress).finished

@@ -238,8 +238,9 @@ class MemorySettings:
     at both ends, stay as they are."""
     gradient_checkpointing: bool = False
     """Trades a second forward pass for memory."""
-    attention: Literal["sdpa", "flash_attention_2", "flash_attention_3"] = "sdpa"
-    """How attention is computed; flash attention needs its package, a GPU, and vLLM to generate."""
+    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = "sdpa"
+    """How attention is computed: eager for models without sdpa; flash attention needs its package, a GPU, and vLLM to
+    generate."""
     share_prefixes: bool = False
     """Compute what an update's rollouts begin alike with once, in generating (engine=transformers) and in learning: the
     same figures up to rounding; needs attention=sdpa."""

@@ -53,7 +53,10 @@ def engine_for_checkpoint(checkpoint: CheckpointModel, draft_tokens: int = 0) ->
 
 def _engine(asked: TrainerModel | CheckpointModel, model: Any, **options: Any) -> TransformersEngine:
     kind = SharingEngine if asked.settings.share_prefixes else TransformersEngine
-    return kind(model, asked.eos_ids, max_rows=asked.settings.max_parallel, **options)
+    # Models may declare more ends than their template has, where other engines stop as well.
+    declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    ends = {*asked.eos_ids, *(declared if isinstance(declared, list) else [declared])} - {None}
+    return kind(model, sorted(ends), max_rows=asked.settings.max_parallel, **options)
 
 
 def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:

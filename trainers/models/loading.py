@@ -230,6 +230,10 @@ def _pretrained(load: Callable[..., Any], config: TrainConfig, **options: Any) -
             return load(config.model_path, local_files_only=not asked, trust_remote_code=False, **options)
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if "does not support an attention implementation" in said:
+            raise ConfigError(
+                f"The model {config.model!r} has no attention={config.attention} in transformers; take attention=eager."
+            ) from error
         if Path(config.model_path).is_dir():
             raise CheckpointError(
                 f"The folder model={config.model!r} holds no usable transformers checkpoint ({said}). It needs "

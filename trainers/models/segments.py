@@ -186,7 +186,7 @@ class _BySegments(torch.autograd.Function):
         scale: float,
         window: int | None,
     ) -> torch.Tensor:
-        out = torch.empty_like(queries)
+        out = queries.new_empty(*queries.shape[:-1], values.shape[-1])  # which need not be as wide as keys
         for each in segments:
             seen = _probabilities(queries, keys, each, scale, window) @ values.index_select(1, each.path)
             own = out[:, :, each.start : each.end]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from skillc_gym.chat import Message
@@ -32,6 +33,7 @@ _REMEDY = (
     "replies as they were generated whatever the template makes of them, thoughts=drop to prompt each turn without "
     "earlier thoughts, or prompt the model turn by turn with form=window:5."
 )
+_TODAY = re.compile(r"""strftime_now\((["'])(.*?)\1\)""")
 _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
@@ -145,6 +147,11 @@ class ChatEncoder:
             raise ConfigError("The tokenizer has no chat template; pass chat_template=FILE with one in Jinja.")
         self.tokenizer = tokenizer
         self._options = dict(options or {})
+        if isinstance(tokenizer.chat_template, str) and "strftime_now" in tokenizer.chat_template:
+            # A chat that grows past midnight keeps the date on which it began.
+            began = datetime.now()
+            said = _TODAY.sub(lambda found: repr(began.strftime(found[2])), tokenizer.chat_template)
+            self._options["chat_template"] = said
         self.control_ids = self._control_ids()
         """The tokens that only the template may write."""
         texts = tokenizer.convert_ids_to_tokens(sorted(self.control_ids))

@@ -22,7 +22,15 @@ from trl.trainer import grpo_trainer
 from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.conftest import make_model
 from tests.trainers.toys import GRADED, next_batches, start_learner, toy_config
-from trainers.backends.trl.arguments import check_sharding, check_vllm, sharded_by_layers, sleep, started_with, wake_up
+from trainers.backends.trl.arguments import (
+    check_sharding,
+    check_vllm,
+    lora_config,
+    sharded_by_layers,
+    sleep,
+    started_with,
+    wake_up,
+)
 from trainers.backends.trl.backend import TrlBackend
 from trainers.backends.trl.weights import WholeCopy
 from trainers.config import TrainConfig
@@ -92,13 +100,17 @@ def test_kernels_reach_model_and_trainer(made: Make, toy_folder: Path, monkeypat
     assert not made().args.use_liger_kernel
 
 
-def test_adapters_go_where_they_are_told(made: Make) -> None:
+def test_adapters_go_where_they_are_told(made: Make, toy_folder: Path) -> None:
     model = made(lora_rank=2, lora_targets=("q_proj", "v_proj"), lora_dropout=0.25).model
     trained = {name.split(".lora_")[0].rsplit(".", 1)[1] for name, p in model.named_parameters() if p.requires_grad}
     assert trained == {"q_proj", "v_proj"}
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
     with pytest.raises(ConfigError, match=r"lora_targets=nothere names no module.*q_proj"):
         made(lora_rank=2, lora_targets=("q_proj", "nothere"))
+    tied = toy_config(toy_folder, lora_rank=2, lora_targets=("embed_tokens", "q_proj"))
+    with pytest.raises(ConfigError, match="leave the embeddings out"):
+        lora_config(tied, make_model(40, tie_word_embeddings=True))
+    assert lora_config(tied, make_model(40, tie_word_embeddings=False)).target_modules
     with pytest.raises(ConfigError, match="all-linear stands alone"):
         made(lora_rank=2, lora_targets=("all-linear", "q_proj"))
 

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.trainers.conftest import make_model
 from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse, shapes_of_passes
@@ -14,6 +16,7 @@ from trainers.engines.batching import Batch
 from trainers.engines.drafts import Drafts
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
+from trainers.models.segments import _attention, segments_of
 
 
 def play(engine: Any, temperature: float) -> list[Any]:
@@ -50,6 +53,28 @@ def test_what_is_shared_is_computed_once(tiny_model: Any, monkeypatch: pytest.Mo
     beginnings = {each[:n] for each in said for n in range(len(each))}
     # Rows that have ended are carried along for a while, and a prompt's last token is always computed.
     assert len(beginnings) - 1 <= sum(map(math.prod, shapes)) < 0.6 * apart
+
+
+def test_values_need_not_be_as_wide_as_keys() -> None:
+    draw = torch.Generator().manual_seed(1)
+    shapes = ((1, 4, 6, 8), (1, 2, 6, 8), (1, 2, 6, 5))
+    parents = np.array([-1, 0, 1, 2, 1, 4])  # two ends of one beginning
+    made = [torch.randn(*shape, generator=draw, dtype=torch.float64) for shape in shapes]
+    found, expected = ([each.clone().requires_grad_() for each in made] for _ in range(2))
+    module = SimpleNamespace(num_key_value_groups=2, is_causal=True)
+    segments = segments_of(parents, torch.device("cpu"))
+    seen, _ = _attention(module, *found, None, segments=segments)
+    mask = torch.tensor([[other in path_of(parents, token) for other in range(6)] for token in range(6)])
+    keys, values = (each.repeat_interleave(2, 1) for each in expected[1:])
+    plain = torch.nn.functional.scaled_dot_product_attention(expected[0], keys, values, attn_mask=mask)
+    assert torch.allclose(seen, plain.transpose(1, 2), atol=1e-6)
+    for each in (seen, plain.transpose(1, 2)):
+        each.square().sum().backward()
+    assert all(torch.allclose(a.grad, b.grad, atol=1e-5) for a, b in zip(found, expected, strict=True))
+
+
+def path_of(parents: Any, token: int) -> set[int]:
+    return {token} | (path_of(parents, int(parents[token])) if parents[token] >= 0 else set())
 
 
 def test_greedy_twins_never_part(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:

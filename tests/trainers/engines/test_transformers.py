@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
-from trainers.engines import Generation, Request, Sampling
+from trainers.config import TrainConfig
+from trainers.engines import CheckpointModel, Generation, Request, Sampling, engine_spec
 from trainers.engines.batching import chunks_by_length, draw, likely_tokens
 from trainers.engines.random import derive_seed, uniforms
 from trainers.engines.transformers import TransformersEngine
@@ -101,6 +102,15 @@ def test_models_of_other_kinds_and_attentions_which_keep_their_mode(kind: str) -
     assert model.training
     plain.set_attn_implementation("eager")
     assert_uncached(plain, converse(TransformersEngine(plain, [EOS])))
+
+
+@pytest.mark.parametrize("declared", [[EOS, 7], 7])
+def test_a_reply_ends_at_every_end_that_the_model_declares(declared: Any) -> None:
+    model = make_model(40)
+    model.generation_config.eos_token_id = declared
+    checkpoint = CheckpointModel([EOS], TrainConfig(model="m"), lambda: model)
+    engine = engine_spec("transformers").for_checkpoint(checkpoint)
+    assert engine._eos.tolist() == [EOS, 7]
 
 
 def grouped() -> tuple[list[torch.Tensor], torch.Tensor]:

@@ -411,6 +411,18 @@ def test_what_is_left_of_a_reply_without_its_thoughts(reply: str, rest: str) -> 
     assert without_thoughts(reply) == rest
 
 
+def test_a_chat_that_grows_past_midnight_keeps_its_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = bytes_of(FAMILIES[0])
+    tokenizer.chat_template = "{{- strftime_now('%H:%M:%S.%f') }}" + tokenizer.chat_template
+    chat = ChatTokens(tokenizer)
+    first, again = (tokenizer.decode(chat.prompt(OPENING)) for _ in range(2))
+    assert first == again
+    assert re.match(r"\D*\d\d:\d\d:\d\d\.\d{6}", first)
+    said = chat.reply_ids("look")
+    grown = [*chat.prompt(OPENING), *said, *chat.after_reply([{"role": "user", "content": "w"}], said)]
+    assert tokenizer.decode(grown).startswith(first)
+
+
 def test_a_reply_that_was_cut_gets_its_end_from_us() -> None:
     chat = ChatTokens(make_tokenizer(["w1", "w4", "s", "u", "v", "t", "reply"]))
     cut = chat.tokenizer.encode("<think> w1", add_special_tokens=False)

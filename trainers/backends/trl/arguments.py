@@ -61,6 +61,7 @@ def lora_config(config: TrainConfig, model: Any) -> Any:
         return None
     from peft import LoraConfig
 
+    _refuse_tied(config.lora_targets, model)
     everywhere = config.lora_targets == ("all-linear",)
     if not everywhere:
         _require_targets(config.lora_targets, model)
@@ -71,6 +72,16 @@ def lora_config(config: TrainConfig, model: Any) -> Any:
         target_modules="all-linear" if everywhere else list(config.lora_targets),
         task_type="CAUSAL_LM",
     )
+
+
+def _refuse_tied(targets: Sequence[str], model: Any) -> None:
+    embedding = model.get_input_embeddings()
+    name = next((f".{name}" for name, module in model.named_modules() if module is embedding), "")
+    if model.config.get_text_config().tie_word_embeddings and any(name.endswith(f".{each}") for each in targets):
+        raise ConfigError(
+            f"lora_targets={','.join(targets)}: this model's output layer is its embeddings, which adapters would "
+            "change as well once they are merged; leave the embeddings out."
+        )
 
 
 def _require_targets(targets: Sequence[str], model: Any) -> None:
@@ -124,8 +135,6 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         logging_steps=1,
         save_strategy="no",
         report_to=[],
-        # Every weight takes part in every pass, padding included.
-        ddp_find_unused_parameters=False,
         ddp_timeout=config.ddp_timeout,
         disable_tqdm=True,
         **serving,

@@ -44,14 +44,16 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
     def __init__(self, config: TrainConfig, objective: Objective, model: Any, tokenizer: Any) -> None:
         from datasets import Dataset
 
-        serving = engine_spec(config.engine).llm_options(config)
+        serving, arguments = engine_spec(config.engine).llm_options(config), grpo_arguments(config, objective)
+        # All weights take part in every pass, padding included, but what a model sees pictures with.
+        arguments.ddp_find_unused_parameters = model.config.get_text_config() is not model.config
         # TRL loads its reference from where the policy's configuration says that the policy is from.
         named, quiet = exchanged(model.config, "_name_or_path", config.reference_path), _quiet("model_init_kwargs")
         with started_with(serving) as self.effective, named, quiet, sharded_by_layers(), warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
             super().__init__(
-                args=grpo_arguments(config, objective),
+                args=arguments,
                 model=model,
                 processing_class=tokenizer,
                 peft_config=lora_config(config, model),
@@ -142,7 +144,16 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def restore(self, checkpoint: Path) -> None:
         """Loads a checkpoint's weights alone."""
-        Trainer._load_from_checkpoint(self, str(checkpoint))
+        self._load_from_checkpoint(str(checkpoint))
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Transformers' own, which passes over weights that checkpoints call otherwise than the model in memory."""
+        if self.is_fsdp_enabled or hasattr(self.model, "peft_config"):
+            Trainer._load_from_checkpoint(self, resume_from_checkpoint, model)
+            return
+        kind = type(self.accelerator.unwrap_model(self.model))
+        saved = kind.from_pretrained(resume_from_checkpoint, dtype=self.model.dtype, local_files_only=True)
+        self.model.load_state_dict(saved.state_dict())
 
 
 def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
@@ -151,10 +162,13 @@ def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
             f"Nothing asks for the reference {config.reference_model}; set kl_coef, or take a method whose teacher it "
             "is (method.teacher_weights=reference), or leave reference_model out."
         )
-    if reference is not None and reference.config.vocab_size != policy.config.vocab_size:
+    if reference is None:
+        return
+    theirs, own = (model.config.get_text_config().vocab_size for model in (reference, policy))
+    if theirs != own:
         raise ConfigError(
-            f"The reference {config.reference_path} has {reference.config.vocab_size} tokens and the policy "
-            f"{policy.config.vocab_size}; a reference must have the policy's own."
+            f"The reference {config.reference_path} has {theirs} tokens and the policy {own}; a reference must have "
+            "the policy's own."
         )
 
 

@@ -56,7 +56,7 @@ def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.T
 
     The policy stays as it is: to add adapters in place and take them out again rounds the frozen weights every time.
     """
-    adapted = {f"{name}.base_layer.weight": m for name, m in policy.named_modules() if hasattr(m, "get_delta_weight")}
+    adapted = dict(map(_adapted, filter(lambda named: hasattr(named[1], "get_delta_weight"), policy.named_modules())))
     with DistributedBackend(accelerator).gather_params(list(policy.parameters())):
         for name, parameter in policy.named_parameters():
             if policy.prefix in name:
@@ -66,6 +66,15 @@ def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.T
                 delta = adapted[name].get_delta_weight("default").to(accelerator.device)
                 value = (value + whole(delta)).to(value.dtype)
             yield name.removeprefix("base_model.model.").replace(".base_layer", ""), value
+
+
+def _adapted(named: tuple[str, Any]) -> tuple[str, Any]:
+    """A layer with an adapter, by the name of the weight that it adds to."""
+    name, layer = named
+    inner = layer
+    while hasattr(inner, "base_layer"):  # each of an expert's weights has an adapter of its own, around the others'
+        inner, name = inner.base_layer, f"{name}.base_layer"
+    return f"{name}.{getattr(layer, 'parameter_name', 'weight')}", layer
 
 
 def frozen_copy(model: Any) -> Any:
