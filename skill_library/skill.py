@@ -203,5 +203,5 @@ class SkillLibrary:
         return SkillFileError(
             f"Library {brief(self.name)} has no skill for task type {brief(task_type)}; it serves "
             f"{', '.join(self.task_types[:20])}{', ...' if len(self.task_types) > 20 else ''}."
-            f"{hint} Add a folder with a {SKILL_FILE} whose metadata.task_types name it"
+            f"{hint} Name another library=, or add a folder with a {SKILL_FILE} whose metadata.task_types name it"
         )

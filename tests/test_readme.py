@@ -35,7 +35,7 @@ SAYS = {
     "README-0": "with [True, True] without [False, False]\n" * 2,
     "any-model-0": "gap",
     "ten-minutes-0": "with the skill [True, True]\nwithout        [False, False]\n",
-    "training-0": "runs/mine/policy 1 True\n",
+    "training-0": "runs/small/policy 1 True\n",
 }
 """What a block prints, where the text beside it promises that."""
 

@@ -195,8 +195,8 @@ def warm_started(name: str) -> tuple[EnvSpec, WarmStart]:
     spec = described_env(name)
     if spec.warm_start is None:
         raise ConfigError(
-            f"The environment {spec.name!r} comes without demonstrations, so without a small policy; name a model that "
-            f"is not 'shipped', or take one of {', '.join(warm_started_names())}"
+            f"The environment {spec.name!r} comes without demonstrations (EnvSpec.warm_start), so without a small "
+            f"policy; name a model that is not 'shipped', or take one of {', '.join(warm_started_names())}"
         )
     return spec, spec.warm_start
 

@@ -18,6 +18,7 @@ from skillc_gym.chat import (
     system,
     window_prompt,
 )
+from skillc_gym.envs.registry import EnvSpec, description_of
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
@@ -41,8 +42,8 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
 
     Args:
         env: The environment; its action is the model's reply.
-        chat_format: The wording: a :class:`~skillc_gym.chat.ChatFormat`, its ``to_dict()``, or a preset's name.
-            Presets speak of ALFWorld's houses; ``env_spec(id).chat_format(name)`` is the wording of an environment.
+        chat_format: The wording: a :class:`~skillc_gym.chat.ChatFormat`, its ``to_dict()``, or a preset's name, in the
+            environment's own wording (``env_spec(id).chat_format(name)``).
 
     Raises:
         ConfigError: A SkillInjection below puts skills into observations, so the prompt would show them twice.
@@ -51,7 +52,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
     def __init__(
         self, env: gymnasium.Env[str, str], chat_format: ChatFormat | Mapping[str, Any] | str = "default"
     ) -> None:
-        self.chat_format = _as_format(chat_format)
+        self.chat_format = _as_format(chat_format, env)
         RecordConstructorArgs.__init__(self, chat_format=self.chat_format.to_dict())
         gymnasium.Wrapper.__init__(self, env)
         text_space(env, "observation_space", "ChatPrompt")
@@ -98,11 +99,11 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         return self._messages[-1]["content"], {**info, **chat}
 
 
-def _as_format(chat_format: ChatFormat | Mapping[str, Any] | str) -> ChatFormat:
+def _as_format(chat_format: ChatFormat | Mapping[str, Any] | str, env: gymnasium.Env[Any, Any]) -> ChatFormat:
     if isinstance(chat_format, ChatFormat):
         return chat_format
     if isinstance(chat_format, str):
-        return ChatFormat.named(chat_format)
+        return (description_of(env) or EnvSpec(name="", id="")).chat_format(chat_format)
     return ChatFormat.from_dict(chat_format)
 
 

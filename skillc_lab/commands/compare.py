@@ -245,6 +245,7 @@ def _say_table(folder: Path) -> None:
     """Says the table that a comparison left in its folder."""
     table = folder / "table.md"
     say(table.read_text(encoding="utf-8") if table.is_file() else "No cell of the baseline is done yet.")
+    complain(f"Runs, table and pictures: {folder}")
 
 
 _COMPLETE = partial(complete_from_policy, learning=True)

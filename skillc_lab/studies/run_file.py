@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from skillc_gym.envs.registry import env_spec, warm_started
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
 from skillc_lab.studies.declared import Declaration, declared_in
 from skillc_lab.studies.plan import ComparisonPlan
@@ -67,7 +67,8 @@ class RunFile:
         """The plan that the file describes."""
         if taken := sorted(_OWN & current_settings(self.settings).keys()):
             raise ConfigError(f"settings names {', '.join(taken)}, which the file's own keys say; leave it out there")
-        settings = small_policy_settings(self.env, self.data) if env_spec(self.env).warm_start else {"env": self.env}
+        known = env_spec(self.env).warm_start is not None
+        settings = small_policy_settings(self.env, self.data) if known else {"env": self.env, "data": self.data}
         own = {
             "model": next(iter(self.starts.values())),
             "steps": self.steps,
@@ -128,6 +129,8 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
     missing = [name for name in missing if name not in values]
     if missing:
         raise ConfigError(f"{path} says nothing of {', '.join(missing)}")
+    if "data" not in values and not env_spec(str(values.get("env", RunFile.env))).warm_start:
+        values = {**values, "data": None}  # the default is of environments that make tasks
     try:
         return RunFile(**values).plan(path.stem, folder, declared_in(path))
     except (TypeError, AttributeError) as error:
@@ -135,12 +138,11 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
 
 
 def held_out_split(env: str, named: str | None) -> str:
-    """The split that is named, or that of the environment's demonstration."""
-    if named is not None:
-        return named
-    if env_spec(env).warm_start is None:
-        raise ConfigError(f"held_out, the split of the held-out tasks, must be named: {env} has no demonstration")
-    return warm_started(env)[1].demo.held_out_split
+    """The split that is named, or the environment's own for it."""
+    found = named or env_spec(env).held_out_split
+    if not found:
+        raise ConfigError(f"held_out, the split of the held-out tasks, must be named: {env} lists no second split")
+    return found
 
 
 def _parsed(path: Path) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skillc_gym.envs.registry import env_spec
+from skillc_gym.errors import ConfigError
 from trainers.base import Registry, flat_options, instance_of
 from trainers.config import RECOMMENDED
 from trainers.recipes.method import Credit, Method
@@ -61,6 +62,9 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
         >>> get_recipe("skillc", correction_mask="success").overrides
         {'correction_mask': 'success'}
     """
+    head, _, option = name.partition(":")
+    if "=" in option and head.partition("+")[0] in RECIPES.names():
+        raise ConfigError(f"{name}: a method's options stand apart here, as --method.{option.replace('=', ' ')}.")
     base, *additions = current_name(name).split("+")
     recipe = add(RECIPES.get(base), additions)
     return recipe.overridden(**overrides) if overrides else recipe

@@ -1,5 +1,6 @@
 import json
 
+import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 from toy_env import ToyEnv
@@ -41,6 +42,16 @@ def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
     assert with_skill["messages"][0]["content"] == f"{role}\n\n{skill}\n\n{reply}"
     assert without["messages"][0]["content"] == f"{role}\n\n{reply}"
     assert with_skill["messages"][1:] == without["messages"][1:]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "role"),
+    [("skillc/ALFWorld-v0", "house"), ("skillc/WebShop-v0", "shop"), ("skillc/CoinCollector-v0", "rooms")],
+)
+def test_a_preset_speaks_of_the_environments_own_world(env_id, role):
+    made = ActionFormat(gymnasium.make(env_id, **({"data": "generated"} if "Coin" not in env_id else {})))
+    assert role in ChatPrompt(made).reset(seed=0)[1]["messages"][0]["content"]
+    assert "house" not in ChatPrompt(ActionFormat(ToyEnv())).reset(seed=0)[1]["messages"][0]["content"]
 
 
 def test_a_goal_is_asked_for_without_white_space_around_it():

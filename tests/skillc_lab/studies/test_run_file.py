@@ -118,11 +118,18 @@ def test_keys_that_are_merged_may_be_set_again(tmp_path):
 def test_the_held_out_split_is_the_environments_own_where_it_has_one(monkeypatch):
     assert held_out_split("webshop", None) == "test"
     assert held_out_split("webshop", "valid") == "valid"
-    silent = replace(env_spec("coins"), warm_start=None)
+    silent = replace(env_spec("coins"), warm_start=None, splits=("train", "test"))
     monkeypatch.setattr("skillc_lab.studies.run_file.env_spec", lambda _: silent)
+    assert held_out_split("coins", None) == "test"
+    silent = replace(silent, splits=())
     assert held_out_split("coins", "train") == "train"
     with pytest.raises(ConfigError, match="must be named"):
         held_out_split("coins", None)
+
+
+def test_an_environment_without_demonstrations_plays_the_data_that_is_named(tmp_path):
+    text = TEXT.replace("shipped", "m") + "env: webshop-browser\nheld_out: test\n"
+    assert [plan_of(tmp_path, text + more).config.data for more in ("", "data: generated\n")] == [None, "generated"]
 
 
 # Declared beforehand --------------------------------------------------------------------------------------------------
