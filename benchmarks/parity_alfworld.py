@@ -234,16 +234,14 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     record = options.out.with_suffix(".jsonl")
     record.parent.mkdir(parents=True, exist_ok=True)
-    if options.fresh:
-        record.unlink(missing_ok=True)
-    done = {_key(found): found for found in _read(record)}
+    done = {} if options.fresh else {_key(found): found for found in _read(record)}
     before = len(done)
     process = UpstreamProcess(cached=options.oracle == "cached")
     try:
         for task_id, raw in _chosen(options, done):
             found = compare(task_id, raw, process, oracle=options.oracle, seed=options.seed, wording=options.wording)
             done[_key(found)] = found
-            with record.open("a", encoding="utf-8") as file:
+            with record.open("w" if options.fresh and len(done) == 1 else "a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(found)) + "\n")
             count, seconds = len(found.differences), found.seconds_upstream
             print(f"{len(done):5d}  {count:3d} differences  {seconds:6.1f} s  {task_id}", flush=True)

@@ -88,7 +88,7 @@ def require_own(path: Path, begins: bytes, holds: bytes = b"") -> None:
     """Refuses a place with a file that is not ours: that begins otherwise, or does not hold this (ConfigError)."""
     if path.is_dir():
         raise ConfigError(f"{path} is a folder; name a file.")
-    if path.exists() and not path.is_file():
+    if os.path.lexists(path) and not path.is_file():
         raise ConfigError(f"{path} is no regular file; name another one.")
     if path.is_file():
         with storing(path), path.open("rb") as file:

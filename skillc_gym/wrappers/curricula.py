@@ -108,6 +108,16 @@ def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
     return dict(curriculum) if isinstance(curriculum, Mapping) else curriculum
 
 
+class _Given:
+    """A curriculum that stays the same one where a spec is copied, as every wrapper around copies it."""
+
+    def __init__(self, curriculum: DifficultyCurriculum) -> None:
+        self.curriculum = curriculum
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Given:
+        return self
+
+
 class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """At each reset plays a task that a `DifficultyCurriculum` proposes, and tells it at the end how it went.
 
@@ -117,8 +127,8 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     Args:
         env: An environment with generated games of several difficulties.
-        curriculum: The curriculum, which all environments of one spec then share, or the keyword arguments of one over
-            the environment's games.
+        curriculum: The curriculum, which all environments of one spec then share (such a spec is no JSON), or the
+            keyword arguments of one over the environment's games.
 
     Raises:
         ConfigError: If the games tell no difficulty, or an option is out of range.
@@ -130,15 +140,18 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | None = None
+        self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | _Given | None = None
     ) -> None:
-        given = isinstance(curriculum, DifficultyCurriculum)
-        if not isinstance(curriculum, DifficultyCurriculum):
-            curriculum = DifficultyCurriculum.of(env, **(curriculum or {}))
-        recorded = curriculum if given else asdict(curriculum.options)
+        if isinstance(curriculum, DifficultyCurriculum):
+            curriculum = _Given(curriculum)
+        recorded: Any
+        if isinstance(curriculum, _Given):
+            self.curriculum, recorded = curriculum.curriculum, curriculum
+        else:
+            self.curriculum = DifficultyCurriculum.of(env, **(curriculum or {}))
+            recorded = asdict(self.curriculum.options)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=recorded)
         gymnasium.Wrapper.__init__(self, env)
-        self.curriculum = curriculum
         self._draws: np.random.Generator | None = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -149,8 +149,12 @@ def checkpoint_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, w
     # Under FSDP2 accelerate writes the model beside that of transformers.
     times = 2 if machine.sharding == "fsdp2" else 1
     weights = kind * trained if config.lora_rank else times * work.weight * shape.parameters
-    ahead = work.weight * shape.parameters if config.rollouts_ahead else 0  # the weights that play the next update
-    return weights + moments * trained + moving * shape.parameters + ahead
+    return weights + moments * trained + (moving + _ahead(config, work)) * shape.parameters
+
+
+def _ahead(config: TrainConfig, work: Workload) -> int:
+    """Bytes of each weight that plays the next update."""
+    return (2 if config.precision == "bfloat16_copy" else work.weight) if config.rollouts_ahead else 0
 
 
 def _trained(config: TrainConfig, shape: ModelShape, work: Workload) -> tuple[int, int, int]:
@@ -182,8 +186,8 @@ def _state(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workl
         yield Part("copies", 4 * shape.parameters, note="the weights in bfloat16, to play and to learn with")
     elif machine.sharding == "fsdp2" and shards > 1 and config.engine in IN_PROCESS:
         yield Part("whole copy", weight * shape.parameters + adapters, note="the weights once more, to generate with")
-    if config.rollouts_ahead and config.precision != "bfloat16_copy":
-        yield Part("copy ahead", weight * shape.parameters + adapters, note="the weights that play the next update")
+    if each := _ahead(config, work):
+        yield Part("copy ahead", each * shape.parameters + adapters, note="the weights that play the next update")
 
 
 def _pass(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> Iterator[Part]:

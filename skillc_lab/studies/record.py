@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError
 from skillc_lab.studies.cells import kept_texts
 from skillc_lab.studies.declared import preregistration
@@ -83,8 +82,7 @@ class ComparisonRecord:
         """The starting points from which the baseline has cells, with all trained cells of the baseline's seeds."""
         settings, found = self.protocol["settings"], []
         env, data, budget = str(settings["env"]), settings.get("data"), self.budget
-        # None is what the environment finds by itself, where it has tasks that are not made.
-        real = env_spec(env).warm_start is not None if data is None else data != "generated"
+        real = env in _FINDING if data is None else data != "generated"
         world = f"{env} (real tasks)" if real else env
         for start in self.protocol["starts"]:
             own = [cell for cell in self.results if cell.start == start]
@@ -165,6 +163,10 @@ def regimes_of(records: Sequence[ComparisonRecord]) -> list[Regime]:
     if not found:
         raise ConfigError("There is nothing to draw: no record has a cell of its baseline")
     return found
+
+
+_FINDING = ("alfworld", "webshop", "webshop-browser")
+"""Environments that find tasks by themselves which are not made."""
 
 
 def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:

@@ -98,7 +98,7 @@ class ALFWorldEnv(TextTaskEnv):
         self.domain_randomization = require_switch("domain_randomization", domain_randomization)
         self._process = _upstream_process() if engine == "textworld" else None
         self._engine: Any = None  # a World or an UpstreamWorld while a task is played
-        self._begun = _NOT_BEGUN
+        self._begun, self._read = _NOT_BEGUN, tuple[int, ...]()
         self._view: HouseView | None = None
 
     @property
@@ -177,8 +177,9 @@ class ALFWorldEnv(TextTaskEnv):
         return observation
 
     def _begin(self, task_id: str, naming: int | None) -> str:
-        if self._begun != (task_id, naming):
-            self._engine = self._make_engine(task_id, naming)
+        read = self.games.state_of(task_id)
+        if self._begun != (task_id, naming) or self._read != read:
+            self._engine, self._read = self._make_engine(task_id, naming), read
         self._begun = _NOT_BEGUN  # if the reset raises, the next task gets an engine of its own
         observation: str = self._engine.reset()
         self.goal, self._begun = self._engine.goal, (task_id, naming)

@@ -369,8 +369,10 @@ def test_evaluations_and_single_files_are_replayed_too(tmp_path):
     with pytest.raises(ConfigError, match="would be lost"):
         replay_page(tmp_path / "transcripts.jsonl")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ConfigError, match="no regular file"):
-        replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("pipe", "link"):
+        with pytest.raises(ConfigError, match="no regular file"):
+            replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / name)
     page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
     assert page.read_text(encoding="utf-8").count("<article") == 2
     with pytest.raises(ConfigError, match="leave the step out"):

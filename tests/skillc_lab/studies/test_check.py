@@ -72,7 +72,7 @@ RUN_FILES = [path for path in sorted(STUDIES.glob("*.yaml")) if (RECORDS / f"{pa
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # run files from before options were renamed
 @pytest.mark.parametrize("path", RUN_FILES, ids=lambda path: path.stem)
-def test_every_published_record_can_be_checked_and_gone_on_with(path, tmp_path):
+def test_every_published_record_can_be_checked(path, tmp_path):
     plan, record = studies.read_run_file(path, tmp_path), studies.read_record(RECORDS / f"{path.stem}.json")
     require_recorded(plan, [cell for cell in plan.cells if cell.place in record.found], record)
     other = plan.config.with_(chat_options={"role": "somebody else"})

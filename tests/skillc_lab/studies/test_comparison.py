@@ -215,6 +215,8 @@ def test_every_starting_point_is_a_regime(several):
     ):
         protocol = {**several.protocol, "settings": {**several.protocol["settings"], "data": data}}
         assert replace(several, protocol=protocol).regimes[0].world == world
+    mazes = {**several.protocol, "settings": {**several.protocol["settings"], "env": "coins", "data": None}}
+    assert replace(several, protocol=mazes).regimes[0].world == "coins"
     verdicts = {row.method: row.against.verdict for row in easy.rows if row.against}
     assert (verdicts["skillc"], verdicts["skill0"]) == ("better", "one seed")
     with pytest.raises(ConfigError, match="no record has a cell"):

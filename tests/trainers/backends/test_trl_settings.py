@@ -107,10 +107,11 @@ def test_adapters_go_where_they_are_told(made: Make, toy_folder: Path) -> None:
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} >= {0.25}
     with pytest.raises(ConfigError, match=r"lora_targets=nothere names no module.*q_proj"):
         made(lora_rank=2, lora_targets=("q_proj", "nothere"))
-    tied = toy_config(toy_folder, lora_rank=2, lora_targets=("embed_tokens", "q_proj"))
-    with pytest.raises(ConfigError, match="leave the embeddings out"):
-        lora_config(tied, make_model(40, tie_word_embeddings=True))
-    assert lora_config(tied, make_model(40, tie_word_embeddings=False)).target_modules
+    for end in ("embed_tokens", "lm_head"):
+        tied = toy_config(toy_folder, lora_rank=2, lora_targets=(end, "q_proj"))
+        with pytest.raises(ConfigError, match="leave the embeddings and the output layer out"):
+            lora_config(tied, make_model(40, tie_word_embeddings=True))
+        assert lora_config(tied, make_model(40, tie_word_embeddings=False)).target_modules
     with pytest.raises(ConfigError, match="all-linear stands alone"):
         made(lora_rank=2, lora_targets=("all-linear", "q_proj"))
 

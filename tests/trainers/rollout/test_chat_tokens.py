@@ -411,7 +411,7 @@ def test_what_is_left_of_a_reply_without_its_thoughts(reply: str, rest: str) -> 
     assert without_thoughts(reply) == rest
 
 
-def test_a_chat_that_grows_past_midnight_keeps_its_date(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chat_that_grows_past_midnight_keeps_its_date() -> None:
     tokenizer = bytes_of(FAMILIES[0])
     tokenizer.chat_template = "{{- strftime_now('%H:%M:%S.%f') }}" + tokenizer.chat_template
     chat = ChatTokens(tokenizer)

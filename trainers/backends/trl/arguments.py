@@ -75,12 +75,13 @@ def lora_config(config: TrainConfig, model: Any) -> Any:
 
 
 def _refuse_tied(targets: Sequence[str], model: Any) -> None:
-    embedding = model.get_input_embeddings()
-    name = next((f".{name}" for name, module in model.named_modules() if module is embedding), "")
-    if model.config.get_text_config().tie_word_embeddings and any(name.endswith(f".{each}") for each in targets):
+    ends = model.get_input_embeddings(), model.get_output_embeddings()
+    names = [f".{name}" for name, module in model.named_modules() if any(module is end for end in ends)]
+    tied = ends[1] is not None and ends[0].weight is ends[1].weight
+    if tied and any(name.endswith(f".{each}") for name in names for each in targets):
         raise ConfigError(
-            f"lora_targets={','.join(targets)}: this model's output layer is its embeddings, which adapters would "
-            "change as well once they are merged; leave the embeddings out."
+            f"lora_targets={','.join(targets)}: this model's output layer is its embeddings, and merged adapters on "
+            "either would be lost or change both; leave the embeddings and the output layer out."
         )
 
 

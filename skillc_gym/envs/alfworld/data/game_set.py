@@ -53,7 +53,7 @@ class GameSet(ABC):
 
     def load(self, task_id: str, naming: int | None = None) -> Game:
         """Returns a parsed game, from memory if it was loaded lately; for ``naming`` see `Game.renamed`."""
-        key = task_id, naming, self._state_of(task_id)
+        key = task_id, naming, self.state_of(task_id)
         game = self._loaded.get(key)
         if game is not None:
             with contextlib.suppress(KeyError):  # another thread may have dropped it meanwhile
@@ -65,7 +65,7 @@ class GameSet(ABC):
             self._loaded.popitem(last=False)
         return game
 
-    def _state_of(self, task_id: str) -> tuple[int, ...]:
+    def state_of(self, task_id: str) -> tuple[int, ...]:
         """What tells that a game has become another one meanwhile."""
         return ()
 
@@ -86,7 +86,8 @@ class FileGames(GameSet):
         """Returns the content of a game file."""
         return decode(self._source.read(self.require(task_id)), self._source.where(task_id))
 
-    def _state_of(self, task_id: str) -> tuple[int, ...]:
+    def state_of(self, task_id: str) -> tuple[int, ...]:
+        """What tells that a game file was written again."""
         return self._source.state_of(task_id)
 
     @functools.cached_property

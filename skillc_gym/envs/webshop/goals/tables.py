@@ -231,7 +231,7 @@ def _table(catalog: Catalog, kind: str, seed: int, order: str, write: bool = Tru
 
     if len(catalog) < _LARGE or not catalog.in_place:
         return make()
-    return _kept(_place(catalog, kind, seed, order), make, write=write)
+    return _kept(catalog, _place(catalog, kind, seed, order), make, write=write)
 
 
 @lru_cache(1)
@@ -256,11 +256,11 @@ def _place(catalog: Catalog, kind: str, seed: int, order: str = "upstream") -> P
     return catalog.folder / f"goals-{kind}-{seed}{named}-{_FORMAT}"
 
 
-def _kept(folder: Path, make: Callable[[], GoalTable], *, write: bool) -> GoalTable:
+def _kept(catalog: Catalog, folder: Path, make: Callable[[], GoalTable], *, write: bool) -> GoalTable:
     """Maps a table from its folder, where it may be written the first time."""
     if not folder.is_dir():
         table = make()
-        if not write:
+        if not write or not catalog.in_place:  # another one may have been built there meanwhile
             return table
         try:
             _write(table, folder)

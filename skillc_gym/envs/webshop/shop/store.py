@@ -61,8 +61,9 @@ class Store:
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""
         read = pages.read_action(action, brackets=self.fixes.bracketed_values)
-        if self.fixes.bracketed_values and "\n" in action and action.startswith("click["):
-            label = action[len("click[") : action.rfind("]")].lower()
+        end = action.rfind("]")
+        if self.fixes.bracketed_values and "\n" in action and action.startswith("click[") and end > len("click["):
+            label = action[len("click[") : end].lower()
             if label in self.body(page).targets:  # a value that goes on behind a line's end
                 read = ("click", label)
         if read is None:

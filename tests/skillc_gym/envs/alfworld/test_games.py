@@ -7,6 +7,7 @@ from odd_houses import replaced, write_game
 from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import open_source
+from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES, task_type_of
 from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError
 from skillc_gym.panels import choose_panel, panel_hash
@@ -58,9 +59,12 @@ def test_a_game_that_was_written_again_is_played_as_it_is(template, tmp_path):
     games = open_games(tmp_path, split="valid_seen")
     before = games.load(task_id)
     assert games.load(task_id) is before
+    env = ALFWorldEnv(data=tmp_path, split="valid_seen")
+    env.reset(options={"task_id": task_id})
     shutil.rmtree(tmp_path / "json_2.1.1")
     write_game(tmp_path, task_id, replaced("grammar", before.task, "Your task is to: sing aloud.")(template))
     assert games.load(task_id).goal == "sing aloud."
+    assert env.reset(options={"task_id": task_id})[1]["goal"] == "sing aloud."
     (tmp_path / "json_2.1.1" / task_id / "game.tw-pddl").unlink()
     with pytest.raises(InvalidGameError):
         games.load(task_id)

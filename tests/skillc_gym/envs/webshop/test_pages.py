@@ -140,6 +140,10 @@ def test_a_value_that_goes_on_behind_a_line_is_not_the_one_that_ends_there():
     for action in store.body(item).actions[-2:]:
         chosen = store.act(item, action, np.random.default_rng(0))
         assert f"click[{chosen.options[0][1]}]" == action
+    assert store.act(item, "click[x]\ny", np.random.default_rng(0)).options == (("form", "x"),)
+    assert store.act(item, "click[x]\ny]"[:-1] + "!", np.random.default_rng(0)).options == (("form", "x"),)
+    broken = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": {"form": ("a\nb",)}}]), FIXED)
+    assert broken.act(item, "click[a\nb!", np.random.default_rng(0)) is None
 
 
 def test_ids_that_differ_in_case_alone_are_all_reached():
