@@ -90,8 +90,9 @@ def environment() -> jinja2.Environment:
 
 @cache
 def record(name: str) -> dict[str, Any]:
-    """A record by its name."""
-    return read_json(RECORDS / f"{name}.json")
+    """A record by its name: a file, or one of those that were measured once, which share a file."""
+    once: dict[str, Any] = read_json(RECORDS / "measured_once.json")
+    return once.get(name) or read_json(RECORDS / f"{name}.json")
 
 
 def _rate(found: Mapping[str, Any], key: str = "mean") -> str:
