@@ -14,7 +14,7 @@ from skillc_gym.files import replace_file
 from skillc_gym.version import __version__
 
 MAX_LINE_BYTES = 1 << 26
-"""Longest line that is read, an episode as JSON: what no episode of any real length comes to, escapes included."""
+"""Longest line that is read, an episode as JSON: more than any real one has, escapes included."""
 
 
 def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:

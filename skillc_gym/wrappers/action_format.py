@@ -44,9 +44,9 @@ def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
     The form is valid if the reply is one ``<think>...</think>`` and then one ``<action>...</action>`` with a command in
     it, white space aside and nothing else around (without ``require_think`` the thought may be missing).
 
-    The command is looked for even in a malformed reply, behind the end of the thought (``</think>``) if anything is:
-    the first closed ``<action>`` pair; else what follows an unclosed ``<action>`` (a reply cut off by its stop string);
-    else, if no thought is left open, the last line that is not empty.
+    The command is looked for even in a malformed reply; where something stands behind the end of the thought
+    (``</think>``), only there: the first closed ``<action>`` pair; else what follows an unclosed ``<action>`` (a reply
+    cut off by its stop string); else, if no thought is left open, the last line that is not empty.
     """
     tags = _TAG.findall(reply)
     command = _command(reply, tags)

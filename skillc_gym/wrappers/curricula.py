@@ -32,6 +32,20 @@ class Curriculum(Protocol):
         """The share of episodes with the skill, for an active type."""
 
 
+class _Shared:
+    """A curriculum in a spec, which stays the same one where that is copied, as every wrapper around copies it."""
+
+    def __init__(self, curriculum: Any) -> None:
+        self.curriculum = curriculum
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Shared:
+        return self
+
+
+def _given(curriculum: Any) -> Any:
+    return curriculum.curriculum if isinstance(curriculum, _Shared) else curriculum
+
+
 class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """At each reset draws a task type, a task of that type and a condition, as a curriculum has it.
 
@@ -50,6 +64,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], curriculum: Curriculum | Mapping[str, Any]) -> None:
+        curriculum = _given(curriculum)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=_as_arguments(curriculum))
         gymnasium.Wrapper.__init__(self, env)
         if find_wrapper(env, SkillInjection) is None:
@@ -105,17 +120,7 @@ def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]
 def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
     if isinstance(curriculum, InternalizationCurriculum):
         return {"task_types": list(curriculum.task_types), **curriculum.config}
-    return dict(curriculum) if isinstance(curriculum, Mapping) else curriculum
-
-
-class _Given:
-    """A curriculum that stays the same one where a spec is copied, as every wrapper around copies it."""
-
-    def __init__(self, curriculum: DifficultyCurriculum) -> None:
-        self.curriculum = curriculum
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Given:
-        return self
+    return dict(curriculum) if isinstance(curriculum, Mapping) else _Shared(curriculum)
 
 
 class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -140,16 +145,12 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | _Given | None = None
+        self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | None = None
     ) -> None:
-        if isinstance(curriculum, DifficultyCurriculum):
-            curriculum = _Given(curriculum)
-        recorded: Any
-        if isinstance(curriculum, _Given):
-            self.curriculum, recorded = curriculum.curriculum, curriculum
-        else:
-            self.curriculum = DifficultyCurriculum.of(env, **(curriculum or {}))
-            recorded = asdict(self.curriculum.options)
+        given = _given(curriculum)
+        shared = isinstance(given, DifficultyCurriculum)
+        self.curriculum = given if shared else DifficultyCurriculum.of(env, **(given or {}))
+        recorded = _Shared(given) if shared else asdict(self.curriculum.options)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=recorded)
         gymnasium.Wrapper.__init__(self, env)
         self._draws: np.random.Generator | None = None

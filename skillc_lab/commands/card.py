@@ -16,7 +16,7 @@ from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file, require_own
 from skillc_lab.cli.command import Command, say
-from skillc_lab.report import measures, object_or_empty, results
+from skillc_lab.report import agent_words, measures, object_or_empty, results
 from skillc_lab.tables import Table
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport, evaluates
@@ -157,10 +157,12 @@ def _evaluation(config: Mapping[str, Any], report: PairedReport) -> list[str]:
         f"skill and without, from the same seed; panel `{report.panel_sha256[:12]}`, seed {report.seed}. Per cent, "
         "with 95 % intervals."
     )
-    if report.agent:
-        played += f" Played by the agent {report.agent}, which shows more than the skill."
     warned = [f"**Warning:** {report.warning}"] if report.warning else []
-    return [played, *warned, *(found.markdown() for found in (results(None, report), measures(report)) if found.rows)]
+    return [
+        f"{played} {agent_words(report)}".strip(),
+        *warned,
+        *(found.markdown() for found in (results(None, report), measures(report)) if found.rows),
+    ]
 
 
 COMMAND = Command(CardOptions, _run)

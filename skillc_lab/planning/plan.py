@@ -185,7 +185,8 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
     ]
     if config.engine == "vllm":
         checks.append(partial(check_vllm, config, machine.gpus))
-    if machine.sharding != "none":
+    sharded = machine.sharding != "none"
+    if sharded:
         heads = {name for loss in recipe.losses for name in loss.heads}
         checks.append(partial(check_sharded, heads, bool(config.reference_sync_every)))
     for check in checks:
@@ -193,9 +194,7 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
             check()
         except ConfigError as error:
             yield str(error)
-    if machine.sharding == "none":
-        return
-    if config.precision == "bfloat16_copy":
+    if sharded and config.precision == "bfloat16_copy":
         yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
     if machine.sharding == "zero3":
         yield from _refused_by_deepspeed(config, {loss.teacher.weights for loss in recipe.losses if loss.teacher})

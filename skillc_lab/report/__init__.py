@@ -17,7 +17,7 @@ from skillc_lab.report.style import (
     start_styles,
     title,
 )
-from skillc_lab.report.tables import measures, results, versus_table
+from skillc_lab.report.tables import agent_words, measures, results, versus_table
 
 __all__ = [
     "SOFT",
@@ -26,6 +26,7 @@ __all__ = [
     "LineStyle",
     "ReportFiles",
     "RunRecords",
+    "agent_words",
     "canvas",
     "choose_tasks",
     "examples",

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import STYLE, Episode, read_jsonl, to_fragment
-from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, needs_extra
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, missing_extra
 from skillc_gym.files import replace_file, require_own
 from skillc_gym.pages import page as filled_in
 from skillc_lab.report.examples import Fold, all_folds, examples, group_by_task
@@ -23,6 +24,7 @@ from skillc_lab.report.records import ComparedRun, Source, read_run, read_source
 from skillc_lab.report.style import method_words
 from skillc_lab.report.tables import (
     acted_table,
+    agent_words,
     cards,
     cut_notes,
     lead,
@@ -37,7 +39,7 @@ from trainers.tracking import playing_settings, require_own_folder
 
 _PAGE, _OPENING = "index.html", b"<!doctype html>"
 _OURS = b"--ink:#1d2330"
-"""Every page of these has it among its styles, and hardly anybody else's."""
+"""A style that every report and replay has, and hardly anybody else's page."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ def make_report(
     reports = [each for each in (second, first, *(run.after for run in runs[1:])) if each is not None]
     for other in reports[1:]:
         compare_reports(other, reports[0], skill=False)  # refuses other tasks before anything is drawn
-    with needs_extra("matplotlib", "report"):
-        import matplotlib  # noqa: F401  # before a page is begun
+    if find_spec("matplotlib") is None:  # asked before a page is begun
+        raise missing_extra("matplotlib", "report")
     _begin(target / _PAGE, own=out is None)
     if source.run is not None:
         figures = save_figures(source.run, target, before=first, after=second)
@@ -122,7 +124,7 @@ def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: S
         values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
         values["results"] = results(before, after, run.task_types if run else ())
-        values["further"] = measures(after)
+        values["further"], values["agent"] = measures(after), agent_words(after)
     elif before is not None:
         values["results"] = results(None, before)
     if run is not None:

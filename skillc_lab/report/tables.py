@@ -212,6 +212,11 @@ def versus_table(runs: Sequence[ComparedRun]) -> Table:
     return Table([column.name for column in RUN_COLUMNS], rows, strong=strong)
 
 
+def agent_words(report: PairedReport) -> str:
+    """A sentence on the agent that played, whose examples or notes are not the policy's own; "" if none did."""
+    return f"Played by the agent {report.agent}, which shows more than the skill." if report.agent else ""
+
+
 def shared_words(runs: Sequence[ComparedRun]) -> str:
     """What compared runs have in common, as far as all of them say it, and in what they differ."""
     known: dict[str, list[Any]] = {

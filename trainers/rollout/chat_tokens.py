@@ -34,6 +34,7 @@ _REMEDY = (
     "earlier thoughts, or prompt the model turn by turn with form=window:5."
 )
 _TODAY = re.compile(r"""strftime_now\((["'])(.*?)\1\)""")
+"""Where a template writes the date of today, in the format that it names."""
 _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]

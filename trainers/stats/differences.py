@@ -10,14 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trainers.stats.intervals import (
-    Interval,
-    mean_over_seeds,
-    t_p_value,
-    t_quantile,
-    variance_of_mean,
-    with_one_that_differs,
-)
+from trainers.stats.intervals import Interval, mean_over_seeds, noise_of_mean, t_p_value, t_quantile
 
 Verdict = Literal["better", "worse", "equivalent", "no significant difference", "one seed", "fewer seeds"]
 MARGIN = 0.05
@@ -108,10 +101,8 @@ def mean_difference(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) ->
     """
     table = [[a - b for a, b in zip(own, other, strict=True)] for own, other in pairs]
     by_seed = [fmean(row) for row in table]
-    total, freedom = variance_of_mean(table)
-    if total == 0.0:
-        total, freedom = variance_of_mean(with_one_that_differs(table))
-        total = total or 1.0  # one seed and one value say nothing
+    total, freedom = noise_of_mean(table)
+    total = total or 1.0  # one seed and one value say nothing
     return Difference(
         mean=fmean(by_seed),
         error=math.sqrt(total),

@@ -140,17 +140,18 @@ def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0
     centre = fmean(fmean(row) for row in table)
     if len(table) < 2:
         return MeanEstimate(centre, None, 1)
-    total, freedom = variance_of_mean(table)
-    if total == 0.0:
-        total, freedom = variance_of_mean(with_one_that_differs(table))
+    total, freedom = noise_of_mean(table)
     half = t_quantile((1 + level) / 2, freedom) * math.sqrt(total)
     return MeanEstimate(centre, Interval(centre - half, centre + half), len(table))
 
 
-def with_one_that_differs(table: Sequence[Sequence[float]]) -> list[list[float]]:
-    """The table with one more win, whose noise is the least that may be claimed where nothing varied at all."""
+def noise_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:
+    """As :func:`variance_of_mean`; where nothing varied at all, that of one more win, the least that may be claimed."""
+    total, freedom = variance_of_mean(table)
+    if total > 0.0:
+        return total, freedom
     (first, *rest), *others = table
-    return [[first + 1.0, *rest], *map(list, others)]
+    return variance_of_mean([[first + 1.0, *rest], *others])
 
 
 def variance_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:

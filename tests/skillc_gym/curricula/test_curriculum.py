@@ -4,8 +4,10 @@ import json
 import math
 from collections import Counter
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_env import TYPES as TOYS
@@ -303,3 +305,9 @@ def test_a_state_is_json_whatever_numbers_the_errors_are():
     curriculum = InternalizationCurriculum(["a"], margin=1.0)
     curriculum.update({"a": 0.5}, {"a": 0.25}, 0, standard_error={"a": np.float32(0.5)})
     assert json.loads(json.dumps(curriculum.state_dict())) == curriculum.state_dict()
+
+
+def test_a_curriculum_of_ones_own_is_the_one_of_all_that_are_rebuilt(toy_id, toy_library):
+    wrapped = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), Fixed())
+    again = gymnasium.make(TimeLimit(wrapped, 9).spec)
+    assert again.get_wrapper_attr("curriculum") is wrapped.curriculum

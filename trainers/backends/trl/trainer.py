@@ -147,7 +147,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self._load_from_checkpoint(str(checkpoint))
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Transformers' own, which passes over weights that checkpoints call otherwise than the model in memory."""
+        """Not transformers' own, which passes over weights that checkpoints call otherwise than the model in memory."""
         if self.is_fsdp_enabled or self.is_deepspeed_enabled or hasattr(self.model, "peft_config"):
             Trainer._load_from_checkpoint(self, resume_from_checkpoint, model)
             return

@@ -56,7 +56,8 @@ def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.T
 
     The policy stays as it is: to add adapters in place and take them out again rounds the frozen weights every time.
     """
-    adapted = dict(map(_adapted, filter(lambda named: hasattr(named[1], "get_delta_weight"), policy.named_modules())))
+    layers = ((name, layer) for name, layer in policy.named_modules() if hasattr(layer, "get_delta_weight"))
+    adapted = {_adapted_weight(name, layer): layer for name, layer in layers}
     with DistributedBackend(accelerator).gather_params(list(policy.parameters())):
         for name, parameter in policy.named_parameters():
             if policy.prefix in name:
@@ -68,13 +69,12 @@ def merged_weights(policy: Any, accelerator: Any) -> Iterator[tuple[str, torch.T
             yield name.removeprefix("base_model.model.").replace(".base_layer", ""), value
 
 
-def _adapted(named: tuple[str, Any]) -> tuple[str, Any]:
-    """A layer with an adapter, by the name of the weight that it adds to."""
-    name, layer = named
+def _adapted_weight(name: str, layer: Any) -> str:
+    """The name of the weight that a layer's adapter adds to."""
     inner = layer
     while hasattr(inner, "base_layer"):  # each of an expert's weights has an adapter of its own, around the others'
         inner, name = inner.base_layer, f"{name}.base_layer"
-    return f"{name}.{getattr(layer, 'parameter_name', 'weight')}", layer
+    return f"{name}.{getattr(layer, 'parameter_name', 'weight')}"
 
 
 def frozen_copy(model: Any) -> Any:

@@ -115,7 +115,7 @@ class Explorer:
 
     def _read(self, observation: str, commands: Sequence[str]) -> None:
         if not self._order:
-            # One cannot go where one is.
+            # One cannot go where one is, but examine it.
             places = [c.partition(" ")[2].removeprefix("to ") for c in commands if c.startswith(("go to ", "examine "))]
             self._order = self._search_order(places, observation)
         here = self._here

@@ -94,7 +94,7 @@ class Catalog:
 
     @property
     def in_place(self) -> bool:
-        """Whether its folder still holds this catalogue; what is derived from another one built there is not its."""
+        """Whether its folder still holds this catalogue, and no other one was built in its place."""
         try:
             return read_manifest(self.folder) == self._manifest
         except (MissingDataError, CatalogError):
