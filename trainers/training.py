@@ -18,7 +18,7 @@ from trainers.models import bfloat16_warning, check_model, hub_access, load_toke
 from trainers.recipes import recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
-from trainers.rollout.opening import require_library, split_tasks, tasks_sha256
+from trainers.rollout.opening import require_library, split_tasks, tasks_sha256, words_sha256
 from trainers.tracking import weights_sha256, write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
@@ -163,7 +163,11 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     checkpoint = folder.to_resume(config)
     prompts = make_prompts(config, chat)
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
-    read = {"library_sha256": prompts.library_sha256, "tasks_sha256": tasks_sha256(config, tasks)}
+    read = {
+        "library_sha256": prompts.library_sha256,
+        "tasks_sha256": tasks_sha256(config, tasks),
+        "words_sha256": words_sha256(tokenizer),
+    }
     if config.lora_rank or objective.needs_reference:  # else the checkpoint holds all weights
         paths = dict.fromkeys((config.model_path, config.reference_path))
         read["starts_sha256"] = " ".join(weights_sha256(Path(path)) for path in paths)
@@ -176,16 +180,18 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     learner = Learner(setup, objective, backend, resumed=saved is not None)
     if learner.ahead is not None:
         stack.callback(learner.ahead.close)
+    if saved and checkpoint:
+        with restoring(checkpoint):
+            learner.load_state_dict(saved)
     if learner.is_main:
         tasks_record = {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
         folder.prepare(config, tasks_record)
+        if not learner.finished:
+            folder.write_versions(checkpoint)
         folder.truncate(saved["step"] if saved else None)
         for logger in loggers:
             logger.start(folder.path, config.to_json())
             stack.callback(logger.close)
-    if saved and checkpoint:
-        with restoring(checkpoint):
-            learner.load_state_dict(saved)
     title = f"{config.method} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
     for warning in filter(None, (launch_warning(backend.num_processes), bfloat16_warning(config.precision))):
@@ -228,5 +234,6 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     else:
         saved = folder.saved.complete()
         where = f"from step {read_meta(saved[-1])['step']}" if saved else "from the start"
-        progress.note(f"Stopped. The same command goes on {where} in {folder.path}.")
+        how = "The same command" if learner.config.resume == "auto" else "The same command with resume=auto"
+        progress.note(f"Stopped. {how} goes on {where} in {folder.path}.")
     return result

@@ -16,7 +16,7 @@ from skillc_lab.cli.help import agent_help
 from skillc_lab.commands.train import complete_from_policy
 from skillc_lab.tables import Table
 from trainers.config import Settings, TrainConfig
-from trainers.tracking import make_progress
+from trainers.tracking import RunFolder, make_progress
 
 if TYPE_CHECKING:
     from trainers.evaluation import TrialReport
@@ -73,18 +73,19 @@ def _run(options: EvaluateOptions) -> int:
     from trainers.evaluation import evaluate_policy, report_table
 
     out = options.out or Path("evaluations") / f"{model_name(config.model)}-{config.split}"
-    report = evaluate_policy(
-        config,
-        per_type=options.per_type,
-        tasks=None if options.tasks is None else task_lines(options.tasks),
-        attempts=options.attempts,
-        greedy_too=options.greedy_too,
-        agent=agent,
-        memory=options.memory,
-        progress=make_progress(),
-        folder=out,
-    )
-    report.save_all(out)
+    with RunFolder(out).locked():
+        report = evaluate_policy(
+            config,
+            per_type=options.per_type,
+            tasks=None if options.tasks is None else task_lines(options.tasks),
+            attempts=options.attempts,
+            greedy_too=options.greedy_too,
+            agent=agent,
+            memory=options.memory,
+            progress=make_progress(),
+            folder=out,
+        )
+        report.save_all(out)
     greedy = f"\n\nGreedily:\n{report_table(report.greedy)}" if report.greedy else ""
     trials = f"\n\nFailed tasks tried again, {agent.name}:\n{trial_table(report.trials)}" if report.trials else ""
     used = f"\n\n{usage_table(report.usage)}" if report.usage else ""

@@ -13,6 +13,7 @@ from skillc_lab.cli.command import Command, complain, count_line, say
 from trainers.base import Natural
 from trainers.models import bfloat16_warning
 from trainers.warmstart import (
+    CLONING_FILE,
     SMALL,
     TINY,
     CloningConfig,
@@ -126,12 +127,13 @@ def _run(options: MakePolicyOptions) -> int:
     recipe = options.recipe()
     if slow := bfloat16_warning(options.cloning.precision):
         complain(f"Warning: {slow}")
-    card = make_policy(recipe, options.out, device=options.cloning.device, progress=_show)
+    card = make_policy(recipe, options.out, device=options.cloning.device, progress=_show, keep_progress=True)
     if options.measure:
         from trainers.warmstart import measure_start
 
         card["measured"] = measure_start(recipe, options.out, options.measure)
         write_card(options.out, card)
+    (options.out / CLONING_FILE).unlink(missing_ok=True)
     say(json.dumps({key: value for key, value in card.items() if key != "recipe"}, indent=2))
     return 0
 

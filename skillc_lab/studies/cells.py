@@ -17,7 +17,7 @@ from skillc_lab.studies.declared import now
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
 from trainers.evaluation import PairedReport, evaluate_policy
-from trainers.tracking import RunFolder, make_folder, provenance, read_object, write_json
+from trainers.tracking import RunFolder, continued_revision, make_folder, provenance, read_object, write_json
 from trainers.training import run, what_acted
 
 Memory = Literal["own", "library"]
@@ -47,9 +47,12 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     folder, updates = trained.folder, [record for record in trained.metrics if record["event"] == "train"]
     # Whether the method may take a task type's skill away.
     withdraws = any(each.get("retirement", {}).get("by") for each in trained.metrics if each["event"] == "validation")
+    held_out = _held_out(plan, cell, trained.policy)
+    begun, versions = read_written(folder.path / "versions.json").get("git"), held_out["versions"]
+    held_out["versions"] = {**versions, "git": continued_revision(begun, versions["git"])}
     result = CellResult(
         **own,
-        **_held_out(plan, cell, trained.policy),
+        **held_out,
         curve=_curve(trained.metrics, folder.transcripts_path),
         usage=_usage(updates, trained.metrics),
         acted={**what_acted(trained.metrics), "withdraws": withdraws},

@@ -76,7 +76,7 @@ def restore_cells(plan: ComparisonPlan, record: ComparisonRecord) -> list[Cell]:
     restored = [cell for cell in known if not cell_path(plan, cell).is_file()]
     make_folder(plan.folder / "cells")
     for cell in restored:
-        write_cell(plan, cell, record.found[cell.place], record.texts.get(cell.name))
+        write_cell(plan, cell, record.found[cell.place], record.texts.get(cell.name, {}))
     return restored
 
 

@@ -85,8 +85,10 @@ def compare(
             else:
                 note(f"{cell.name}: {left_out(cell)}")
     finally:
-        done = _done(plan)
-        draw_record(write_comparison(plan, [*done.values()]), plan.folder)
+        written = None
+        while written != (done := _done(plan)):  # another process may have ended a cell while the record was written
+            written, record = done, write_comparison(plan, [*done.values()])
+        draw_record(record, plan.folder)
     return [done[cell] for cell in meant if cell.trained and cell in done]
 
 

@@ -16,7 +16,7 @@ from tests.trainers.toys import GRADED, ToyEnv, timeless
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.learner import Learner
-from trainers.models import load_model
+from trainers.models import load_model, load_tokenizer
 from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
 from trainers.training import run, what_acted
@@ -422,12 +422,17 @@ def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_w
     toy: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = shutil.copytree(toy().model, tmp_path / "start")
-    config = toy(steps=1, model=str(model), kl_coef=0.1)
+    (template := tmp_path / "template").write_text(load_tokenizer(toy()).chat_template)
+    config = toy(steps=1, model=str(model), kl_coef=0.1, chat_template=str(template))
     run(config)
     with monkeypatch.context() as patch:
         patch.setattr(ToyEnv, "identify", lambda env, tasks: {"content": sorted(tasks)[:1]}, raising=False)
         with pytest.raises(CheckpointError, match="have the names, but not the content"):
             run(config)
+    template.write_text(" " + (text := template.read_text()))
+    with pytest.raises(CheckpointError, match="tokenizer or its chat template"):
+        run(config)
+    template.write_text(text)
     weights = model / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     with pytest.raises(CheckpointError, match="which does not hold them"):

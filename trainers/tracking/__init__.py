@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
     from trainers.tracking.run_folder import (
         RunFolder,
+        continued_revision,
         make_folder,
         one_revision,
         provenance,
@@ -31,7 +32,7 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
-__all__ += ["RunFolder", "make_folder", "one_revision", "provenance", "require_clean", "require_own_folder"]
-__all__ += ["complete_settings", "playing_settings"]
+__all__ += ["RunFolder", "continued_revision", "make_folder", "one_revision", "provenance", "require_clean"]
+__all__ += ["complete_settings", "playing_settings", "require_own_folder"]
 __all__ += ["NO_WEIGHTS", "iter_records", "json_line", "parse_object", "read_object", "sha256_of_file"]
 __all__ += ["weights_sha256", "write_json"]

@@ -59,7 +59,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from writing to the run (ConfigError); the lock goes with the process."""
+        """Keeps other processes from writing to the folder (ConfigError); the lock goes with the process."""
         try:
             import fcntl
         except ImportError:  # not on Windows; there, nothing keeps two runs apart
@@ -74,7 +74,7 @@ class RunFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ConfigError(
-                    f"Another process trains in {self.path}; wait for it or stop it, or name another folder (run=...)."
+                    f"Another process is at work in {self.path}; wait for it or stop it, or name another folder."
                 ) from error
             yield
 
@@ -86,13 +86,21 @@ class RunFolder:
             remove(self._partial_policy)
             recover_folder(self.policy_path)
         write_json(self.path / "config.json", config.to_json())
-        write_json(self.path / "versions.json", provenance())
         write_json(self.path / "tasks.json", tasks)
+
+    def write_versions(self, checkpoint: Path | None = None) -> None:
+        """Writes down what trains the run from here on, and whether that is another revision than trained it so far."""
+        made = provenance()
+        before = checkpoint.parent.parent / "versions.json" if checkpoint else None
+        begun = _revision_in(before) if before and before.is_file() else made["git"]
+        write_json(self.path / "versions.json", {**made, "git": continued_revision(begun, made["git"])})
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Adds one line to the metrics; numbers that are not finite become null."""
         with storing(self.metrics_path), os.fdopen(open_new(self.metrics_path, append=True), "wb") as file:
             file.write(json_line(record))
+            file.flush()
+            os.fsync(file.fileno())  # a checkpoint that outlives a loss of power finds its updates here
 
     def metrics(self) -> list[dict[str, Any]]:
         """All records of the metrics; a damaged line is passed over, those after it count."""
@@ -101,8 +109,12 @@ class RunFolder:
         return [record for _, record in iter_records(self.metrics_path) if record is not None]
 
     def truncate(self, step: int | None) -> None:
-        """Drops what a resumed run will do again: records after the step, or all; later checkpoints are set aside."""
+        """Drops what a resumed run will do again: all after the step, or all; later checkpoints are set aside."""
         self.saved.set_aside(after=step)
+        for path in self.transcripts_path.glob("*.jsonl"):
+            found = re.fullmatch(r"(?:train|validation)-(\d{1,12})", path.stem)
+            if found and (step is None or int(found[1]) > step):
+                remove(path)
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
 
@@ -236,6 +248,20 @@ def require_clean(*, allow_changes: bool = False) -> None:
     raise ConfigError(
         f"A record is of one clean revision, and {why}. Commit or stash them, or mark the record with --allow-changes"
     )
+
+
+def _revision_in(versions: Path) -> dict[str, Any]:
+    try:
+        return dict(read_object(versions).get("git") or {})
+    except (TypeError, ValueError):  # damaged: nobody knows any more
+        return {}
+
+
+def continued_revision(begun: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The revision of what ``begun`` on one and went on ``now``; of two it is of none, and never clean."""
+    if (begun or {}) == (now or {}):
+        return None if now is None else dict(now)
+    return {**(now or {"revision": "unknown"}), "changed": True, "begun": (begun or {}).get("revision", "unknown")}
 
 
 def one_revision(revisions: Iterable[Mapping[str, Any] | None], *, allow_changes: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from trainers.warmstart.cloning import CloningConfig
+    from trainers.warmstart.cloning import CLONING_FILE, CloningConfig
     from trainers.warmstart.demonstration import DemonstrationConfig
     from trainers.warmstart.make import CARD, make_policy, write_card
     from trainers.warmstart.policy import SMALL, TINY, PolicySize
@@ -24,6 +24,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["CARD", "SMALL", "TINY", "CloningConfig", "DemonstrationConfig", "PolicyRecipe"]
+__all__ = ["CARD", "CLONING_FILE", "SMALL", "TINY", "CloningConfig", "DemonstrationConfig", "PolicyRecipe"]
 __all__ += ["PolicySize", "data_recipe", "generated_mixture", "make_policy", "measure_start"]
 __all__ += ["set_error_rate", "shipped_recipe", "small_policy_settings", "write_card"]

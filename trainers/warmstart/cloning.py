@@ -16,6 +16,7 @@ from trainers.base import Count, Natural, NotNegative, Positive
 from trainers.engines.random import derive_seed
 from trainers.models.loading import only_at
 from trainers.rollout.chat_tokens import ChatTokens
+from trainers.tracking.files import storing_weights
 
 if TYPE_CHECKING:
     import torch
@@ -182,6 +183,8 @@ class ProgressFile:
     """Names everything that decides the weights: what was begun under another is not gone on with."""
     every: int = 100
     """Optimiser steps between two writings."""
+    shown: str = ""
+    """Hash of the demonstrations, once they are played; the data behind a path may have changed."""
 
     def check(self) -> None:
         """Refuses a file of another recipe (ConfigError), and one that cannot be read (CheckpointError)."""
@@ -193,6 +196,11 @@ class ProgressFile:
         if not self.path.is_file():
             return []
         saved = self._read()
+        if saved.get("shown", self.shown) != self.shown:
+            raise ConfigError(
+                f"{self.path} was begun with other demonstrations; put the data and the skills back, or remove the "
+                "file to begin anew"
+            )
         trained = _trained(model)
         for name, weights in saved["weights"].items():
             trained[name].data.copy_(weights)
@@ -207,9 +215,10 @@ class ProgressFile:
             return
         unfinished = self.path.with_name(f"{self.path.name}.tmp")
         weights = {name: parameter.detach().cpu() for name, parameter in _trained(model).items()}
-        state = {"key": self.key, "weights": weights, "losses": losses}
-        torch.save({**state, "optimiser": optimiser.state_dict()}, unfinished)
-        unfinished.replace(self.path)
+        state = {"key": self.key, "shown": self.shown, "weights": weights, "losses": losses}
+        with storing_weights(self.path):
+            torch.save({**state, "optimiser": optimiser.state_dict()}, unfinished)
+            unfinished.replace(self.path)
 
     def remove(self) -> None:
         """Takes the file away, once the policy is written."""

@@ -18,10 +18,11 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.envs.warm_start import PLAIN_WORDS
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
+from skillc_gym.files import replace_file
 from trainers.config import TrainConfig
 from trainers.models import attend_without_plans, cast, load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.tracking.files import read_object, sha256_of_file
+from trainers.tracking.files import read_object, seal, sha256_of_file, storing_weights
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
@@ -158,11 +159,13 @@ def make_policy(
     chat_format: ChatFormat | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
+    keep_progress: bool = False,
 ) -> dict[str, Any]:
     """Plays demonstrations, clones a policy from them and writes a Hugging Face checkpoint folder; returns its card.
 
     Equal recipes give equal weights on one machine. After an interruption the same call goes on from the last hundredth
     batch, to the same weights. ``chat_format`` is the environment's by default; ``progress`` is told of each phase.
+    With ``keep_progress`` the cloning's file stays, for a caller who has more to do before the policy is whole.
 
     Raises:
         ConfigError: If a number is out of range, the folder cannot be made, or holds the beginning of another policy;
@@ -180,6 +183,8 @@ def make_policy(
     kept.check()
     held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
     played = _play_all(recipe, chat_format, progress)
+    told = json.dumps([demo.messages for demo in (*played, *held_out)])
+    kept = replace(kept, shown=hashlib.sha256(told.encode()).hexdigest())
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
     attend_without_plans()
     model = _adapted(model, recipe).to(device)
@@ -206,8 +211,9 @@ def make_policy(
     after = measure()
     if recipe.lora_rank:
         model = _merged(model, out / ADAPTER)
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
+    with storing_weights(out):
+        model.save_pretrained(out)
+        tokenizer.save_pretrained(out)
     card = {
         "recipe": asdict(recipe),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
@@ -226,7 +232,9 @@ def make_policy(
     spans = (groupby(item.labels, lambda label: label != IGNORED) for item in dialogues)
     longest = max(len(list(own)) for found in spans for said, own in found if said)
     save_policy_settings(out, config.with_(max_reply_tokens=max(longest, config.max_reply_tokens)))
-    kept.remove()
+    seal(out)
+    if not keep_progress:
+        kept.remove()
     return card
 
 
@@ -242,4 +250,4 @@ def _start_sha256(folder: Path | None) -> str | None:
 
 def write_card(folder: Path, card: Mapping[str, Any]) -> None:
     """Writes a policy's card, ``policy_card.json``."""
-    (folder / CARD).write_text(json.dumps(card, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    replace_file(folder / CARD, [(json.dumps(card, indent=2, sort_keys=True) + "\n").encode()])

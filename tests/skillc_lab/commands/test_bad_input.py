@@ -16,6 +16,7 @@ from skillc_gym.episodes import write_jsonl
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.evaluate import task_lines
 from tests.trainers.rollouts_of import episode
+from trainers.tracking import RunFolder
 
 TINY = "method=skillc steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4"
 TINY += " chat=compact"
@@ -326,10 +327,17 @@ def test_an_interrupted_run_goes_on(games, capsys):
         ("tools make-policy", "skillc_lab.commands.make_policy.make_policy", "--out policy"),
     ],
 )
-def test_ctrl_c_outside_training_is_no_traceback(name, where, words, monkeypatch, capsys):
+def test_ctrl_c_outside_training_is_no_traceback(name, where, words, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+
     def interrupted(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(where, interrupted)
     assert skillc(f"{name} {words}".split()) == 130
     assert f"skillc {name}: interrupted" in capsys.readouterr().err
+
+
+def test_two_evaluations_do_not_write_into_one_folder(tmp_path, says):
+    with RunFolder(tmp_path).locked():
+        assert "Another process is at work in" in says("evaluate model=shipped", f"out={tmp_path}", status=2)

@@ -11,7 +11,7 @@ import skill_library
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab import studies
 from skillc_lab.studies import Cell, CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
-from skillc_lab.studies.cells import read_cell, write_cell
+from skillc_lab.studies.cells import kept_texts, read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of, write_run_file
 from trainers.tracking import run_folder
 
@@ -104,6 +104,9 @@ def test_finished_cells_come_back_as_they_were(plan, tmp_path):
     assert [cell.name for cell in restore_cells(there, record)] == ["easy-grpo-seed0", "easy-ppo-seed1"]
     assert [found for cell in there.jobs if (found := read_cell(there, cell))] == done
     assert restore_cells(there, record) == []
+    older = replace(record, texts={})
+    restore_cells(replace(there, folder=tmp_path / "older"), older)
+    assert kept_texts(replace(there, folder=tmp_path / "older"), plan.cells[0]) == {}, "nobody knows which they were"
 
 
 def test_restored_cells_are_of_the_texts_that_they_were_played_with(plan, tmp_path):

@@ -19,11 +19,12 @@ from skillc_lab import studies
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
 from skillc_lab.studies.cells import read_cell, write_cell
+from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.run_file import RunFile
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.skillc_lab.studies_of import cell_of, write_run_file
 from tests.trainers.toys import toy_config
-from trainers.tracking import write_json
+from trainers.tracking import run_folder, write_json
 
 pytest.importorskip("trl", reason="needs the train extra")
 
@@ -141,6 +142,19 @@ def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tm
     ]
 
 
+def test_a_cell_that_ends_while_the_record_is_written_is_in_it(toy_folder, tmp_path, monkeypatch):
+    plan = plan_of(toy_folder, tmp_path, seeds=(0,), methods=("grpo",))
+
+    def write(plan: ComparisonPlan, results: Any) -> Any:
+        found = write_comparison(plan, results)
+        write_cell(plan, plan.jobs[-1], cell_of(plan.jobs[-1].place, [True]))
+        return found
+
+    monkeypatch.setattr(comparison, "write_comparison", write)
+    comparison.compare(plan, [], work=lambda plan, cell: None)
+    assert [cell.place for cell in studies.read_record(tmp_path / "comparison.json").results] == [plan.jobs[-1].place]
+
+
 def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):
     plan, worked, notes = plan_of(toy_folder, tmp_path, seeds=(0,)), [], []
 
@@ -210,6 +224,14 @@ def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="with changes"):
         comparison.require_one_revision(plan)
     comparison.require_one_revision(plan, allow_changes=True)
+
+
+def test_a_cell_is_of_the_revisions_that_trained_and_played_it(toy_folder, tmp_path, monkeypatch):
+    plan = plan_of(toy_folder, tmp_path, seeds=(0,), methods=("grpo",))
+    monkeypatch.setattr(run_folder, "provenance", lambda: {"git": {"revision": "a", "changed": False}})
+    monkeypatch.setattr(cells, "provenance", lambda: {"git": {"revision": "b", "changed": False}})
+    (cell,) = comparison.compare(plan)
+    assert cell.versions["git"] == {"revision": "b", "changed": True, "begun": "a"}
 
 
 GROUPS = {"group_size": 3, "preset_options": {"group_by": "task"}}

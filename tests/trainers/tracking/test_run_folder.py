@@ -14,7 +14,7 @@ import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
-from trainers.tracking import checkpoints
+from trainers.tracking import checkpoints, run_folder
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import MAX_LINE_BYTES, damage, read_object, recover_folder, storing_weights, swap_folder
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder, provenance
@@ -52,6 +52,19 @@ def test_another_runs_checkpoint_is_not_gone_on_from_over_a_runs_records(folder:
 # Metrics -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_run_of_two_revisions_is_of_none_that_is_clean(folder: RunFolder, tmp_path: Path, monkeypatch: Any) -> None:
+    def written(revision: str, checkpoint: Path | None) -> Any:
+        monkeypatch.setattr(run_folder, "provenance", lambda: {"git": {"revision": revision, "changed": False}})
+        folder.write_versions(checkpoint)
+        return read_object(folder.path / "versions.json")["git"]
+
+    saved = folder.checkpoints_path / "step-000001"
+    assert written("a", None) == written("a", saved) == {"revision": "a", "changed": False}
+    assert written("b", saved) == {"revision": "b", "changed": True, "begun": "a"}
+    assert written("b", saved)["changed"], "once of two, it stays so"
+    assert not written("b", None)["changed"], "begun anew"
+
+
 @pytest.mark.parametrize(
     "damaged",
     [b'{"step": 2, "ev', b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
@@ -60,7 +73,10 @@ def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damage
     lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
     folder.metrics_path.write_bytes(b"\n".join([lines[0], damaged, *lines[1:]]) + b"\n")
     assert [record["step"] for record in folder.metrics()] == [1, 3, 4]
+    for step in (3, 4):
+        (folder.transcripts_path / f"validation-{step:06d}.jsonl").touch()
     folder.truncate(3)
+    assert [path.name for path in folder.transcripts_path.iterdir()] == ["validation-000003.jsonl"]
     assert [record["step"] for record in folder.metrics()] == [1, 3]
     folder.append({"step": 4, "loss": float("nan")})
     assert folder.metrics()[-1] == {"step": 4, "loss": None}
@@ -246,7 +262,7 @@ def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        with pytest.raises(ConfigError, match="Another process trains in"), RunFolder(tmp_path).locked():
+        with pytest.raises(ConfigError, match="Another process is at work in"), RunFolder(tmp_path).locked():
             pass
         other.kill()
     with RunFolder(tmp_path).locked():

@@ -131,6 +131,7 @@ def test_cloning_attends_without_plans_for_each_shape(tmp_path: Path, cudnn: Any
 
 def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, out, steps = asked(tmp_path, {"max_steps": 5}).recipe(), tmp_path / "policy", list[int]()
+    play_all = make._play_all
 
     def interrupt(phase: str, done: int, total: int, loss: float) -> None:
         steps.extend([done] * (phase == "cloning"))
@@ -148,10 +149,15 @@ def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monke
         make_policy(recipe, out, progress=interrupt)
     assert (out / CLONING_FILE).read_bytes() == b"half a file", "it is not taken away unasked"
     (out / CLONING_FILE).write_bytes(begun)
+    with monkeypatch.context() as patch:  # the data behind the path have changed
+        patch.setattr(make, "_play_all", lambda recipe, *more: play_all(replace(recipe, seed=1), *more))
+        with pytest.raises(ConfigError, match="other demonstrations"):
+            make_policy(recipe, out, progress=interrupt)
     gone_on = make_policy(recipe, out, progress=interrupt)
     assert steps == [1, 2, 3, 3, 4, 5, 6], "the third step was not written down yet, and nothing else was computed"
     assert not (out / CLONING_FILE).exists()
-    assert gone_on == make_policy(recipe, tmp_path / "at-once")
+    assert gone_on == make_policy(recipe, tmp_path / "at-once", keep_progress=True)
+    assert (tmp_path / "at-once" / CLONING_FILE).exists(), "whoever has more to do takes it away"
 
 
 def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
