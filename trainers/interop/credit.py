@@ -74,6 +74,8 @@ class GroupCredit:
 
     def n_plus(self, task_type: str, group_size: int) -> int:
         """How many episodes of the next group of this type should see the skill."""
+        # Not with the update: a cut that ranks the types waits for the validation that follows it.
+        self.method.advance(self._updates)
         return self.method.n_plus(task_type, group_size)
 
     def advantages(self, records: Sequence[Record]) -> FloatArray:
@@ -81,7 +83,6 @@ class GroupCredit:
         credit = self.method.credit(batch_of_records(records, self._returns))
         self.log = credit.log
         self._updates += 1
-        self.method.advance(self._updates)
         return per_rollout(credit.advantages.values)
 
     def validate(self, records: Sequence[Record], step: int) -> tuple[Retirement, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -174,9 +174,12 @@ class _Guided(SkillMemory):
         """The specific skill; with the general ones in front for a share of a hard type's group."""
         if self._library is None:
             return None
-        if training and self._router.level(task_type) == "hard" and _has_turn(member, self._share):
-            return self._library.for_task(task_type)
-        return specific_text(self._library, task_type)
+        usual, guided = specific_text(self._library, task_type), self._library.for_task(task_type)
+        turn = training and self._router.level(task_type) == "hard" and _has_turn(member, self._share)
+        if not turn or guided.text == usual.text:
+            return usual
+        # A plus sign tells what is guided, also where no specific skill stands behind the general ones.
+        return guided if "+" in guided.name else replace(guided, name=f"{guided.name}+")
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
         self._router.observe(usual_success(batch))

@@ -112,6 +112,9 @@ class Recipe:
                 f"{', '.join(idle)} would never act, because {allocation} plays no rollout without the skill; take "
                 "another one, as in half_skill_grpo+forward_distillation or skillc+forward_distillation"
             )
+        idle = [maker.name for maker in self.rows if maker.needs_skill and not self.uses_skills]
+        if idle:
+            return f"{', '.join(idle)} would never make a row, because {allocation}; take allocation='half' or 'always'"
         idle = [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]
         if idle:
             return (

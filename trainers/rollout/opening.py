@@ -75,7 +75,7 @@ def require_library(config: TrainConfig) -> None:
         raise ConfigError(
             f"env={config.env} has no skills of its own, and every evaluation, as every validation of a training, "
             "plays each task with a skill and without. Name a folder of skills by library=FOLDER: one file, "
-            'FOLDER/general/SKILL.md with `task_types: "*"`, is enough (`skillc skills check FOLDER` reads it).'
+            'FOLDER/general/SKILL.md with `task_types: ["*"]`, is enough (`skillc skills check FOLDER` reads it).'
         )
 
 

@@ -82,6 +82,16 @@ def test_a_budgets_stages_end_between_validations(preset):
     assert shown == [8, 8, 0, 0]
 
 
+def test_a_cut_that_ranks_the_types_waits_for_the_validation_after_the_update():
+    credit = GroupCredit("mine", "skill0", task_types=TYPES, total_steps=4, capacity=(2, 1))
+    for _ in range(2):
+        credit.advantages(UPDATE)
+    panel = [record("a", 1, 0.0), record("a", 0, 0.0)]
+    panel += [record("c", 1, 1.0, task_type="cool"), record("c", 0, 0.0, task_type="cool")]
+    credit.validate(panel, 2)
+    assert [credit.n_plus(kind, 8) for kind in TYPES] == [0, 8], "the gap of now is cool's"
+
+
 @pytest.mark.parametrize(
     ("preset", "parts"),
     [

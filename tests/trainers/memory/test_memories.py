@@ -391,6 +391,18 @@ def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(tmp_path
     assert shown(training=False) == ["heat"] * 8
 
 
+@pytest.mark.parametrize(("folders", "usual", "guided"), [(("general",), "", "general+"), (("a", "b"), "a&b", "a&b")])
+def test_skill05_knows_who_was_guided_where_one_kind_of_skill_is_missing(tmp_path, folders, usual, guided):
+    for name in folders:
+        (folder := tmp_path / "mine" / name).mkdir(parents=True)
+        types = '["*"]' if name == "general" else "[heat]"
+        front = f"---\nname: {name}\ndescription: Some words.\ntask_types: {types}\n---\n"
+        (folder / "SKILL.md").write_text(f"{front}Look first, then {name}.\n")
+    memory = GuidedLibrary(guided_share=0.5).start(tools(tmp_path, str(tmp_path / "mine")))
+    update(memory, episode(won=False, condition=1, kind="heat", skill="heat"))
+    assert [ask(memory, member=member).name for member in range(2)] == [usual, guided]
+
+
 def test_what_distraction_did_is_recorded(tmp_path):
     memory = DistractedLibrary(distracted_by="blank").start(tools(tmp_path, "alfworld"))
     blank = ask(memory, kind=HEAT, member=3)

@@ -29,7 +29,16 @@ from trainers.allocation import (
 from trainers.base import TokenRow
 from trainers.recipes import get_recipe, recipe_names
 from trainers.recipes.method import Method
-from trainers.recipes.parts.allocation import Annealed, ByContrast, ByDifficulty, ByNeed, BySignal, ByTrials, ByValue
+from trainers.recipes.parts.allocation import (
+    Annealed,
+    ByContrast,
+    ByDifficulty,
+    ByNeed,
+    BySignal,
+    ByTrials,
+    ByValue,
+    Half,
+)
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, PlainRows, RelabelledRows, UpdateView, WonRows
 from trainers.rollout.batches import TrainingRow, make_training_rows
 from trainers.stats import wilson
@@ -105,6 +114,13 @@ CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
 def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, skill: str = "heat") -> RolloutBatch:
     with_ = [episode(won=i < won_with, condition=1, skill=skill) for i in range(tries_with)]
     return batch_of([*with_, *[episode(won=i < won_without) for i in range(tries_without)]])
+
+
+def test_half_of_a_group_sees_the_skill_while_its_type_has_one():
+    curriculum = InternalizationCurriculum(["heat"], total_steps=10, capacity=(1, 0))
+    assert Half().n_plus(curriculum, "heat", 7) == 4
+    curriculum.expire(10)
+    assert Half().n_plus(curriculum, "heat", 7) == 0
 
 
 @pytest.mark.parametrize(

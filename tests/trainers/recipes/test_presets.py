@@ -190,6 +190,7 @@ DISTRACTED = r"distraction needs .*add it to skill_grpo, guarded_imitation"
             for name in ("grpo", "skill_grpo", "skill0", "ppo")
         ),
         ("contrastive_relabelling", {"allocation": "never"}, "allocation='never'"),
+        ("pi_distill", {"allocation": "never"}, "plain_rows would never make a row"),
         ("no_pairing", {"key": "task"}, "key='type'"),
         ("skillc", {"temperature": 0}, "temperature"),
         ("skillc", {"omega": -1.0}, "omega"),

@@ -92,7 +92,7 @@ class Paired(Allocation):
 
 @dataclass(frozen=True)
 class Half(Allocation):
-    """Half of each group, rounded up."""
+    """Half of each group of an active type, rounded up."""
 
     name: ClassVar[str] = "half"
     replaceable: ClassVar[bool] = True
@@ -101,7 +101,7 @@ class Half(Allocation):
         """Half; a ConfigError for a group of one."""
         if group_size < 2:
             raise ConfigError(f"allocation=half needs groups of at least 2 rollouts, got group_size={group_size}")
-        return (group_size + 1) // 2
+        return (group_size + 1) // 2 if curriculum.is_active(task_type) else 0
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,8 @@ class RowMaker(Options):
     name: ClassVar[str]
     needs_comparison: ClassVar[bool] = False
     """Whether it makes rows only where both conditions are played beside each other."""
+    needs_skill: ClassVar[bool] = False
+    """Whether it makes rows of rollouts that saw the skill alone."""
     needs_fitting_text: ClassVar[bool] = False
     """Whether its rows follow who read the skill also where nothing was won, so that the text must be the right one."""
 
@@ -226,6 +228,7 @@ class PlainRows(RowMaker):
     """
 
     name: ClassVar[str] = "plain_rows"
+    needs_skill: ClassVar[bool] = True
     needs_fitting_text: ClassVar[bool] = True
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
