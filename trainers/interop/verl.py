@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillc_gym.errors import ConfigError, needs_extra
+from skillc_gym.errors import CheckpointError, ConfigError, needs_extra
+from skillc_gym.files import replace_file
 from trainers.interop.credit import GroupCredit
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
 with needs_extra("verl", "verl"):
     from verl.trainer.ppo.core_algos import register_adv_est
+
+_STATE = "skillc_credit.json"
 
 
 class GroupAdvantage:
@@ -71,7 +76,7 @@ class GroupAdvantage:
 
 
 class PairedAdvantages:
-    """Goes before one of verl's trainers, and tells its estimator of the episodes.
+    """Goes before one of verl's trainers, tells its estimator of the episodes, and keeps its state in checkpoints.
 
     ``class Trainer(PairedAdvantages, PPOTrainerSync)`` with an ``estimator`` of its own, which bears the name that
     ``algorithm.adv_estimator`` gives. A class for the trainers of verl 0.9.1, which keep rollouts in a TransferQueue.
@@ -79,11 +84,13 @@ class PairedAdvantages:
     Raises:
         ConfigError: An update lacks rows of its batch. verl drops those whose episodes failed, which may be all that
             saw the skill. Or verl was told to replace single rows.
+        CheckpointError: A checkpoint that verl goes on from lacks the method's state.
     """
 
     estimator: GroupAdvantage
     config: Any
     parameter_sync_step: int
+    global_steps: int
 
     def _balance_batch(self, batch: Any, *args: Any, **kwargs: Any) -> Any:
         sampler = self.config.trainer.get("v1", {}).get("sampler", {})
@@ -116,3 +123,26 @@ class PairedAdvantages:
         gaps = self.estimator.credit.log.get("contrast", {})
         metrics.update({f"skillc/contrast/{kind}": value for kind, value in gaps.items()})
         return batch
+
+    def _save_checkpoint(self) -> None:
+        # Before verl names its checkpoint the latest: one that is found has the state.
+        text = json.dumps(self.estimator.credit.state_dict())
+        folder = f"{self.config.trainer.default_local_dir}/global_step_{self.global_steps}"
+        replace_file(Path(folder, _STATE), [text.encode()])
+        trainer: Any = super()
+        trainer._save_checkpoint()
+
+    def _load_checkpoint(self) -> None:
+        trainer: Any = super()
+        trainer._load_checkpoint()
+        if not self.global_steps:  # from scratch
+            return
+        asked = self.config.trainer
+        latest = f"{asked.default_local_dir}/global_step_{self.global_steps}"
+        path = Path(asked.resume_from_path if asked.resume_mode == "resume_path" else latest, _STATE)
+        if not path.is_file():
+            raise CheckpointError(
+                f"{path}, the method's state, is not there: the checkpoint is not of this trainer. Begin anew with "
+                "trainer.resume_mode=disable"
+            )
+        self.estimator.credit.load_state_dict(json.loads(path.read_text(encoding="utf-8")))

@@ -18,7 +18,7 @@ from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY
 from verl.trainer.ppo.ray_trainer import compute_advantage
 from verl.trainer.ppo.v1 import PPOTrainerSync
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.interop.credit import GroupCredit
 from trainers.interop.verl import GroupAdvantage, PairedAdvantages
 
@@ -112,6 +112,30 @@ def test_a_trainers_estimator_is_told_of_the_episodes_and_not_of_padding(estimat
     for key, value in zip(keys, [0.0, 0.0, *expected().tolist()], strict=True):
         assert torch.allclose(queue.written[key], value * masks[key])
     assert metrics == {"skillc/contrast/easy": 0.5}
+
+
+def test_a_run_goes_on_with_the_methods_state(estimator, monkeypatch, tmp_path):
+    monkeypatch.setattr(PPOTrainerSync, "_save_checkpoint", lambda trainer: None)
+    monkeypatch.setattr(PPOTrainerSync, "_load_checkpoint", lambda trainer: None)
+
+    def trainer(step, **asked):
+        made = Paired(4, GroupAdvantage(GroupCredit("coins")))
+        made.global_steps = step
+        made.config.trainer.update({"default_local_dir": str(tmp_path), "resume_mode": "auto", **asked})
+        return made
+
+    first, fresh = trainer(3), GroupCredit("coins").state_dict()
+    first.estimator.credit.advantages(RECORDS)
+    first._save_checkpoint()
+    named = {"resume_mode": "resume_path", "resume_from_path": str(tmp_path / "global_step_3")}
+    for later in (trainer(3), trainer(3, **named)):
+        later._load_checkpoint()
+        assert later.estimator.credit.state_dict() == first.estimator.credit.state_dict() != fresh
+    scratch = trainer(0)
+    scratch._load_checkpoint()
+    assert scratch.estimator.credit.state_dict() == fresh
+    with pytest.raises(CheckpointError, match="the method's state"):
+        trainer(4)._load_checkpoint()
 
 
 def test_an_update_that_lacks_rows_is_refused(estimator, monkeypatch):
