@@ -126,10 +126,16 @@ def _write_games(games: GeneratedGames, out: Path, split: str) -> None:
         folder = out / _LAYOUT / task_id
         folder.mkdir(parents=True)
         (folder / GAME_FILE).write_text(json.dumps(games.raw(task_id)), encoding="utf-8")
-        # Upstream looks for games beside such a file, of which it reads the type alone.
-        kind = task_id.split("/")[1].partition("-")[0]
-        (folder / "traj_data.json").write_text(json.dumps({"task_type": kind}), encoding="utf-8")
+        (folder / "traj_data.json").write_text(json.dumps(_described(task_id)), encoding="utf-8")
         count_line(split, done, len(games.task_ids))
+
+
+def _described(task_id: str) -> dict[str, Any]:
+    """Upstream looks for games beside a file of this: it filters by the type, and its expert reads the rest."""
+    kind, thing, _, place, _ = task_id.split("/")[1].split("-")
+    lamp = kind == "look_at_obj_in_light"
+    wanted = {"object_target": thing, "parent_target": "" if lamp else place, "toggle_target": place if lamp else ""}
+    return {"task_type": kind, "pddl_params": {**wanted, "mrecep_target": "", "object_sliced": False}}
 
 
 def _report(games: GeneratedGames, options: MakeGamesOptions) -> dict[str, Any]:

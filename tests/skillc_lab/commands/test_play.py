@@ -234,6 +234,9 @@ def test_upstream_finds_them(written, monkeypatch):
     config = {"env": types, "dataset": dataset}
     found = environment.get_environment("AlfredTWEnv")(config, train_eval="eval_in_distribution")
     assert found.num_games == 12
+    expert = pytest.importorskip("alfworld.agents.expert").HandCodedTWAgent(max_steps=200)
+    for path in found.game_files:
+        expert.reset(path)
 
 
 @pytest.mark.parametrize("split", SPLITS)

@@ -33,7 +33,7 @@ MAX_KEPT_BYTES = 100_000_000
 SHARED_BYTES = 32_000
 """How much of the first game the others are packed with; zlib looks no further back, and the domain and the grammar of
 ALFWorld's games end just before."""
-_SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)')
+_SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false|null)')
 
 
 class FolderSource:
@@ -168,9 +168,14 @@ def _solvable_file(path: Path) -> bool:
 
 
 def _is_solvable(content: bytes) -> bool:
-    """Whether the file says that it can be won; a file that says nothing is left to be found out when it is loaded."""
-    found = _SOLVABLE.findall(content)
-    return not found or found[-1] == b"true"
+    """Whether the file says that it can be won; a damaged one is left to be found out when it is loaded."""
+    if found := _SOLVABLE.findall(content):
+        return found[-1] == b"true"
+    try:
+        decode(content, "")
+    except InvalidGameError:
+        return True
+    return False  # upstream skips a game that says nothing of it
 
 
 def _is_wanted(path: str, split: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillc_gym.envs.alfworld.engine.goals import Goal, compile_goal
-from skillc_gym.envs.alfworld.engine.pddl import domain_actions, parse_problem
+from skillc_gym.envs.alfworld.engine.pddl import cleaning_kinds, domain_actions, parse_problem
 from skillc_gym.envs.alfworld.engine.tables import State, Tables, renamed, renumbered
 from skillc_gym.envs.alfworld.engine.wording import Wording, goal_of, read_wording
 from skillc_gym.envs.alfworld.tasks import task_type_of
@@ -152,7 +152,7 @@ def _parse(task_id: str, raw: Mapping[str, Any]) -> Game:
     wording, task = read_wording(text["grammar"])
     if missing := actions - wording.commands.keys():
         raise InvalidGameError(f"its grammar has no words for the actions {sorted(missing)}.")
-    tables = Tables(parse_problem(text["pddl_problem"]))
+    tables = Tables(parse_problem(text["pddl_problem"]), cleaning_kinds(text["pddl_domain"]))
     game = Game(
         task_id=task_id,
         task_type=task_type_of(task_id),

@@ -144,8 +144,12 @@ def _facts(items: Expression, types: dict[str, str]) -> dict[str, dict[Fact, Non
     return facts
 
 
+_SINK = "(receptacleType ?r SinkType) "
+"""Stands in the games that are downloaded, and not in the domain that upstream's package writes games with."""
+
+
 def domain_text() -> str:
-    """The PDDL domain of every ALFWorld game."""
+    """The PDDL domain of the ALFWorld games that are downloaded."""
     return resource(__package__, "domain.pddl")
 
 
@@ -164,7 +168,8 @@ def domain_actions(domain: str) -> frozenset[str]:
     """
     # A digest of the parsed definition, since files differ in layout, comments and the case of words.
     found, known = _fingerprints(domain), _fingerprints(domain_text())
-    other = sorted(name for name, digest in found.items() if known.get(name) != digest)
+    basins = _fingerprints(domain_text().replace(_SINK, ""))
+    other = sorted(name for name, digest in found.items() if digest not in (known.get(name), basins.get(name)))
     missing = sorted(known.keys() - found.keys() - {"help"})
     if other or missing:
         raise InvalidGameError(
@@ -172,6 +177,12 @@ def domain_actions(domain: str) -> frozenset[str]:
             f"unknown or changed actions {other}, missing actions {missing}. Play this game with engine='textworld'."
         )
     return frozenset(found)
+
+
+def cleaning_kinds(domain: str) -> tuple[str, ...]:
+    """The types of receptacle at which a domain of :func:`domain_actions` has things cleaned."""
+    downloaded = _fingerprints(domain)["cleanobject"] == _fingerprints(domain_text())["cleanobject"]
+    return ("sinktype", "sinkbasintype") if downloaded else ("sinkbasintype",)
 
 
 @functools.lru_cache(maxsize=8)

@@ -89,7 +89,6 @@ Joined = tuple[tuple[int, ...], ...]
 MAX_THINGS = 1_000
 """ALFWorld's largest game has 171."""
 _KNIVES = ("knifetype", "butterknifetype")
-_SINKS = ("sinktype", "sinkbasintype")
 
 
 class State(NamedTuple):
@@ -122,10 +121,14 @@ class State(NamedTuple):
 
 
 class Tables:
-    """Numbers the things of a problem, from PDDL name to index, and gathers what is known of each."""
+    """Numbers the things of a problem, from PDDL name to index, and gathers what is known of each.
 
-    def __init__(self, problem: Problem) -> None:
+    Things are cleaned at receptacles of the types ``cleaning``.
+    """
+
+    def __init__(self, problem: Problem, cleaning: tuple[str, ...] = ("sinktype", "sinkbasintype")) -> None:
         self.problem = problem
+        self._cleaning = cleaning
         _check_facts(problem)
         # Only what a first fact mentions gets a number, as with upstream: a declared object without any is nowhere.
         known = {name for facts in problem.facts.values() for names in facts for name in names}
@@ -202,7 +205,7 @@ class Tables:
             return self._of_type("receptacletype", self.receptacles, kinds), self._having(able, self.objects)
 
         return {
-            "cleanobject": treatment(_SINKS, "cleanable"),
+            "cleanobject": treatment(self._cleaning, "cleanable"),
             "heatobject": treatment(("microwavetype",), "heatable"),
             "coolobject": treatment(("fridgetype",), "coolable"),
         }

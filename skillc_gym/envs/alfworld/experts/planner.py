@@ -16,7 +16,7 @@ from skillc_gym.envs.alfworld.data.game_set import GameSet
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import parse_goal
+from skillc_gym.envs.alfworld.experts.explorer import ParsedGoal, parse_goal
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
 from skillc_gym.errors import ConfigError, InvalidGameError
 
@@ -28,10 +28,13 @@ _TREATMENTS = {"clean": "cleanobject", "heat": "heatobject", "cool": "coolobject
 
 
 class Planner:
-    """Plans in one game; it knows where everything is. ConfigError if the task sentence is not one of ALFWorld's."""
+    """Plans in one game; it knows where everything is.
+
+    ConfigError if neither the task's folder nor its sentence has the form of ALFWorld's.
+    """
 
     def __init__(self, game: Game) -> None:
-        goal = parse_goal(game.task)
+        goal = _wanted(game)
         self.game = game
         self.kind = SHORT_NAMES[game.task_type]
         self.things = _of_kind(game.objects, goal.thing)
@@ -171,6 +174,12 @@ class Planner:
         for command, ends in self.game.routes.items():
             if any(place != state.place and (burdened or receptacle in wanted) for receptacle, place in ends):
                 yield command
+
+
+def _wanted(game: Game) -> ParsedGoal:
+    """By the name of the task's folder, since people word sentences as they like; else by the sentence."""
+    words = game.task_id.split("/")[-2:][0].lower().split("-")
+    return ParsedGoal(words[1], words[3]) if len(words) == 5 else parse_goal(game.task)
 
 
 def _of_kind(names: tuple[str, ...], kind: str) -> frozenset[int]:

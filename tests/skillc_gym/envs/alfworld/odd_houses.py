@@ -107,7 +107,9 @@ def write_folder(root: Path, template: dict[str, Any]) -> Path:
             write_game(root, f"{split}/{folder}/trial_T{seed}", odd_house(seed, template))
         write_game(root, f"{split}/pick_and_place_simple-AppleSliced-None-Cabinet-1/trial_T0", template)
         write_game(root, f"{split}/pick_and_place_with_movable_recep-Mug-Cup-Cabinet-1/trial_T0", template)
-        write_game(root, f"{split}/pick_and_place_simple-Mug-None-Cabinet-9/trial_T0", {**template, "solvable": False})
+        silent = {name: value for name, value in template.items() if name != "solvable"}
+        for seed, raw in enumerate(({**silent, "solvable": False}, {**silent, "solvable": None}, silent)):
+            write_game(root, f"{split}/pick_and_place_simple-Mug-None-Cabinet-9/trial_T{seed}", raw)
     return root
 
 

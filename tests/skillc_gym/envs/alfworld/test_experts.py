@@ -233,6 +233,14 @@ def test_what_nobody_can_reach_is_no_way_to_win():
         Planner(Game.parse(task_id, without_a_place(raw, "Microwave"))).plan()
 
 
+def test_a_plan_does_not_depend_on_how_the_task_is_worded():
+    task_id, raw = generate_game("look", seed=2)
+    words = Game.parse(task_id, raw).task
+    told = {**raw, "grammar": raw["grammar"].replace(words, "Examine a clock under the light of the lamp.")}
+    assert told != raw
+    assert Planner(Game.parse(task_id, told)).plan() == Planner(Game.parse(task_id, raw)).plan()
+
+
 def test_an_environment_is_planned_from_where_it_stands():
     env = gymnasium.make("skillc/ALFWorld-v0", data="generated", split="train", generator=SMALL)
     with pytest.raises(ConfigError, match="after reset"):

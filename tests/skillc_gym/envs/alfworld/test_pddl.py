@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.goals import compile_goal
-from skillc_gym.envs.alfworld.engine.pddl import MAX_CHARACTERS, parse_expression, parse_problem
+from skillc_gym.envs.alfworld.engine.pddl import (
+    MAX_CHARACTERS,
+    cleaning_kinds,
+    domain_actions,
+    domain_text,
+    parse_expression,
+    parse_problem,
+)
 from skillc_gym.envs.alfworld.engine.tables import Tables
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.errors import InvalidGameError
@@ -122,6 +129,13 @@ def test_a_compiled_goal_means_what_it_says(house, seed):
         expected = holds(tables.problem.goal, {}, tables, world.state)
         assert goal.reached(world.state) == expected
         assert world.won == expected
+
+
+def test_a_domain_that_cleans_at_basins_alone_is_alfworlds_too():
+    basins = domain_text().replace("(receptacleType ?r SinkType) ", "")
+    assert domain_actions(basins) == domain_actions(domain_text())
+    assert cleaning_kinds(basins) == ("sinkbasintype",)
+    assert cleaning_kinds(domain_text()) == ("sinktype", "sinkbasintype")
 
 
 def test_goals_that_cannot_be_played_are_refused(house):

@@ -1,6 +1,7 @@
 """The native engine against upstream itself, and upstream behind the environment."""
 
 import re
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -34,6 +35,15 @@ def test_odd_houses_are_played_alike(house, upstream, seed):
         world = UpstreamWorld(upstream, raw, naming)
         commands = random_walk(numbered, np.random.default_rng(seed), 40)
         assert played(World(numbered), commands) == played(world, commands)
+
+
+@pytest.mark.parametrize("seed", HOUSES)
+def test_the_domain_of_upstreams_package_cleans_at_basins_alone(house, upstream, seed):
+    domain = resources.files("alfworld").joinpath("data", "alfred.pddl").read_text(encoding="utf-8")
+    raw = {**house(seed)[0], "pddl_domain": domain}
+    world, native = UpstreamWorld(upstream, raw), World(Game.parse(TASK_ID, raw))
+    commands = random_walk(native.game, np.random.default_rng(seed), 40)
+    assert played(native, commands) == played(world, commands)
 
 
 @pytest.mark.parametrize("rewrite", [dict, older_wording], ids=["as it is", "older wording"])
