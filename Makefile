@@ -148,7 +148,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m benchmarks.plain_words
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-notebooks: $(BIN)/python
+notebooks: $(VENV)/.docs
 	$(BIN)/python -m benchmarks.pages --write
 
 $(VENV)/.ruff: pyproject.toml | $(BIN)/python

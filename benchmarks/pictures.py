@@ -272,7 +272,7 @@ def _draw_rarity(axes: Any, rows: Sequence[Mapping[str, Any]], styles: Mapping[s
 
 
 def _point(axes: Any, x: float, row: Mapping[str, Any], style: LineStyle) -> None:
-    low, high = row["interval"] or (row["mean"], row["mean"])
+    low, high = (min(max(end, -1.0), 1.0) for end in row["interval"] or (row["mean"], row["mean"]))
     axes.plot([x, x], [100 * low, 100 * high], color=style.colour, linewidth=0.9, alpha=0.6)
     look = {**style.look, "linestyle": "none", "label": style.label, "markersize": 6, "zorder": 3}
     axes.plot(x, 100 * row["mean"], **look)

@@ -31,7 +31,7 @@ class FrontMatter:
         try:
             _check_events(text)
             node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except yaml.YAMLError as error:
+        except (yaml.YAMLError, OverflowError) as error:
             raise ValueError(
                 f"the front matter is not YAML ({_reason(error)}); a value with ': ' or '#' in it goes in quotes"
             ) from error
@@ -79,7 +79,7 @@ class FrontMatter:
         return tuple(entry.value for entry in entries)
 
 
-def _reason(error: yaml.YAMLError) -> str:
+def _reason(error: Exception) -> str:
     """What is wrong, and in which line of the file."""
     mark = getattr(error, "problem_mark", None)
     where = f", line {mark.line + 2}" if mark is not None else ""

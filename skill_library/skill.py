@@ -104,7 +104,7 @@ class Skill:
             raise SkillFileError(
                 f"{self.name!r} serves all task types and names some beside; task_types is ['*'] or names"
             )
-        if found := _UNFIT.search(self.text + self.minimal):
+        if found := _UNFIT.search(self.text + self.minimal + self.description):
             raise SkillFileError(f"the text of {self.name!r} holds the character U+{ord(found[0]):04X}; remove it")
         if len(self.minimal) > len(self.text):
             raise SkillFileError(f"the minimal text of {self.name!r} is longer than its full one; shorten it")

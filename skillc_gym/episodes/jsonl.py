@@ -13,7 +13,7 @@ from skillc_gym.errors import MissingDataError, TranscriptError
 from skillc_gym.files import replace_file
 from skillc_gym.version import __version__
 
-MAX_LINE_BYTES = 1 << 26
+MAX_LINE_BYTES = 1 << 24
 """Longest line that is read, an episode as JSON: more than any real one has, escapes included."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,14 +84,18 @@ def _with_extra(error: Exception) -> Exception:
 # What commands say: results on standard output, everything else on standard error -----------------------------------
 
 
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What would steer a terminal, or cannot be written: texts may be strangers'."""
+
+
 def say(text: str) -> None:
     """Writes a result."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(_STEERING.sub("\ufffd", text) + "\n")
 
 
 def complain(text: str) -> None:
     """Writes what a person should know but no program should read."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(_STEERING.sub("\ufffd", text) + "\n")
 
 
 def count_line(name: str, done: int, total: int, tail: str = "") -> None:

@@ -16,7 +16,7 @@ from skillc_gym.envs.registry import described_env, env_spec
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file, require_own
 from skillc_lab.cli.command import Command, say
-from skillc_lab.report import agent_words, measures, object_or_empty, results
+from skillc_lab.report import agent_words, measures, object_or_empty, own_agent, results
 from skillc_lab.tables import Table
 from trainers.config import current_settings
 from trainers.evaluation import PairedReport, evaluates
@@ -140,7 +140,8 @@ def _evaluated(folder: Path) -> tuple[Mapping[str, Any], PairedReport]:
 def _result(config: Mapping[str, Any], report: PairedReport) -> dict[str, Any]:
     found, env = report.overall, str(config.get("env", ""))
     kind = env_spec(env.rpartition(":")[2]).id if env else "unknown"  # a stranger's configuration imports no module
-    agent = f" ({report.agent})" if report.agent else ""
+    agent = own_agent(report)
+    agent = f" ({agent})" if agent else ""
     rates = {"success with": found.sr_with, "success without": found.sr_without, "gap": found.gap}
     return {
         "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},

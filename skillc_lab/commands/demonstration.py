@@ -131,7 +131,10 @@ class DemoOptions:
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
         chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
-        given = {"policy": None if self.policy is None else str(self.policy), "data": self.place}
+        given = {
+            "policy": None if self.policy is None else str(self.policy),
+            "data": "generated" if self.quick else self.place,
+        }
         quick: dict[str, Any] = {"quick": True} if self.quick else {}
         quick |= {"model": self.model} if self.model else {}
         return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": [self.split]}

@@ -52,10 +52,12 @@ class Scale:
 def _run(options: GpuCheckOptions) -> int:
     scale = Scale(TINY, 240, 20, tasks_per_step=4, group_size=4) if options.tiny else Scale()
     with without_bars():
-        table = as_table(run_gpu_check(options, scale, progress=make_progress()))
+        report = run_gpu_check(options, scale, progress=make_progress())
+    table = as_table(report)
     (options.out / "gpu_check.md").write_text(table + "\n", encoding="utf-8")
     say(table)
-    return 0
+    finite = all(report[part].get("loss_finite", True) for part in ("training", "fsdp2", "sleep"))
+    return 0 if finite and not any("failed" in report[part] for part in ("fsdp2", "sleep")) else 1
 
 
 def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -213,6 +215,7 @@ def as_table(report: Mapping[str, Any]) -> str:
         **{f"{engine}: greedy tokens, log-probabilities": _agreement(found) for engine, found in engines.items()},
         "two updates under FSDP2": _outcome(report["fsdp2"]),
         "two updates with a vLLM that sleeps": _outcome(report["sleep"]),
+        "losses": "finite" if training["loss_finite"] else "not finite",
         "success, first and last update": f"{training['success_first']:.2f}, {training['success_last']:.2f}",
         "seconds in all": f"{report['seconds']:.0f}",
     }

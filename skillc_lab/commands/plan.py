@@ -12,6 +12,7 @@ from skillc_lab.commands.train import complete_from_policy
 from skillc_lab.planning import Machine, Sharding, launch_command, launcher_file, load_setup, make_plan, setup_names
 from trainers.base import Count, Positive
 from trainers.config import PolicySettings, Settings, TrainConfig
+from trainers.tracking import complete_settings
 
 _MACHINE = ("gpus", "gpu_memory", "sharding", "tflops", "host_memory", "disk")
 
@@ -88,10 +89,12 @@ def _completed(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _settings(options: PlanOptions) -> dict[str, Any]:
-    """The settings that are not at their defaults, and those that the set-up names."""
+    """The settings that are not at their defaults, and those that the set-up or the policy's folder names."""
     plain, named = TrainConfig(model=""), load_setup(options.setup).settings if options.setup else {}
     given = {name: value for group in fields(Settings) for name, value in vars(getattr(options, group.name)).items()}
-    return {name: value for name, value in given.items() if name in named or value != getattr(plain, name)}
+    own, _ = complete_settings({"model": given["model"], "env": given["env"]}, learning=True)
+    kept = named.keys() | own.keys()
+    return {name: value for name, value in given.items() if name in kept or value != getattr(plain, name)}
 
 
 COMMAND = Command(

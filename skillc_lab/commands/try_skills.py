@@ -19,7 +19,7 @@ from skillc_lab.skills.evals import EVALS_FILE, SkillEval, cases_of, next_iterat
 from trainers.base import Share
 from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN
-from trainers.tracking import make_progress
+from trainers.tracking import RunFolder, make_progress
 
 PER_TYPE = 8
 MAIN = (
@@ -66,8 +66,11 @@ def _run(options: SkillTestOptions) -> int:
     name = library.name
     if options.per_type is not None and options.tasks is not None:
         raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
-    brings_none = options.skills in BUILT_IN or options.per_type is not None or options.tasks is not None
-    evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(options.skills)))
+    # A control, such as mine:blank, is tested on the cases of the skills that it is a control of.
+    stem = options.skills.rpartition(":")[0]
+    own = stem if stem and not Path(options.skills).exists() else options.skills
+    brings_none = own in BUILT_IN or options.per_type is not None or options.tasks is not None
+    evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(own)))
     named = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
     per_type = PER_TYPE if options.per_type is None else options.per_type
     if per_type < 1:
@@ -76,20 +79,21 @@ def _run(options: SkillTestOptions) -> int:
     from trainers.evaluation import evaluate_policy
 
     out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
-    report = evaluate_policy(
-        config,
-        per_type=None if tasks else per_type,
-        tasks=tasks or None,
-        attempts=options.attempts,
-        memory="library",
-        progress=make_progress(),
-        folder=out,
-    )
-    report.save_all(out)
-    test = SkillTest(report.paired, options.margin)
-    about = {"library": name, "model": config.model, "env": config.env, "panel_sha256": report.paired.panel_sha256}
-    cases = cases_of(report.paired, evals)
-    write_workspace(test, cases, out, about)
+    with RunFolder(out).locked():
+        report = evaluate_policy(
+            config,
+            per_type=None if tasks else per_type,
+            tasks=tasks or None,
+            attempts=options.attempts,
+            memory="library",
+            progress=make_progress(),
+            folder=out,
+        )
+        report.save_all(out)
+        test = SkillTest(report.paired, options.margin)
+        about = {"library": name, "model": config.model, "env": config.env, "panel_sha256": report.paired.panel_sha256}
+        cases = cases_of(report.paired, evals)
+        write_workspace(test, cases, out, about)
     say(test.table())
     say("Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n")
     say(test.overall.words()[:1].upper() + test.overall.words()[1:] + ".")

@@ -65,6 +65,7 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
     """Reads a run's settings; rows are at most what its model takes, and ``max_context`` long if nobody says more."""
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
+    panel = 2 * config.panel_per_type * max(1, len(config.task_types or config.env_spec.task_types))
     steps = config.step_limit or 1
     recipe = recipe_in(config.env, config.method, config.method_options)
     extra = sum(maker.most_rows for maker in recipe.rows)
@@ -82,7 +83,8 @@ def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_to
         update_rows=rows,
         row_tokens=longest,
         own_tokens=min(longest, (1 if each_turn else steps) * config.max_reply_tokens),
-        playing=min(members, config.max_parallel),
+        # A validation plays the panel in both conditions.
+        playing=min(max(members, -(-panel // machine.gpus)), config.max_parallel),
         reference="ref_logprobs" in inputs | recipe.advantage.inputs or "reference" in teachers,
         average="average" in teachers,
         distributions=bool(inputs & {"logits", "teacher_logits"}),

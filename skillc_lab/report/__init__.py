@@ -17,7 +17,7 @@ from skillc_lab.report.style import (
     start_styles,
     title,
 )
-from skillc_lab.report.tables import agent_words, measures, results, versus_table
+from skillc_lab.report.tables import agent_words, measures, own_agent, results, versus_table
 
 __all__ = [
     "SOFT",
@@ -36,6 +36,7 @@ __all__ = [
     "method_styles",
     "method_words",
     "object_or_empty",
+    "own_agent",
     "rate_axis",
     "rates_across",
     "read_run",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
+from textwrap import wrap
 from typing import Any
 
 from skillc_lab.report.records import RunRecords, Series, moving_mean
@@ -110,7 +111,7 @@ def draw_type(axes: Any, run: RunRecords, task_type: str, style: LineStyle) -> N
         found = run.validated(f"sr_{key}", task_type)
         _points(axes, found, tasks, look, 0.005 * run.total_steps * side)
         said += [f"{key} {_course(found.values)} %"] * bool(found.steps)
-    axes.set_title(f"{style.label}: {', '.join(said)}", fontsize=9.5)
+    axes.set_title("\n".join(wrap(f"{style.label}: {', '.join(said)}", 42)), fontsize=9.5)
     if task_type in run.retirements:
         _shade_retired(axes, run, *run.retirements[task_type])
     step_axis(axes, run.total_steps)
@@ -189,8 +190,8 @@ def draw_active(axes: Any, run: RunRecords) -> None:
     gone = len(run.retirements.keys() & styles.keys())
     types = "task types" if gone == len(run.retirements) else "task types drawn"
     what = f"{gone} of {len(styles)} {types} gave their skill up" if run.retirements else ""
-    title(axes, what or "Every task type keeps its skill", f"a bar ends where the type retires{budget}")
-    axes.set_yticks(range(len(styles)), [style.label for style in styles.values()])
+    how = f"a bar ends where the type retires{budget}"
+    title(axes, what or "Every task type keeps its skill", how, _name_types(axes, range(len(styles)), styles))
     axes.set_ylim(len(styles) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     step_axis(axes, run.total_steps)
@@ -215,8 +216,9 @@ def draw_gate(axes: Any, run: RunRecords) -> None:
         for kind, one in found.items()
     }
     mean = _draw_strips(axes, run, drawn, ends)
+    names = _beside(axes, type_styles(run.task_types))
     how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
-    title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how)
+    title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how, names)
 
 
 def draw_fraction(axes: Any, run: RunRecords) -> None:
@@ -227,7 +229,24 @@ def draw_fraction(axes: Any, run: RunRecords) -> None:
     # Of every type's own first and last value: an update may lack a type.
     ends = [[one.values[end] for one in found.values() if one.values] for end in (0, -1)]
     course = _course([fmean(values) for values in ends if values])
-    title(axes, f"{course} % of training rollouts see the skill", how)
+    title(axes, f"{course} % of training rollouts see the skill", how, _beside(axes, type_styles(run.task_types)))
+
+
+def _name_types(axes: Any, heights: Sequence[float], styles: Mapping[str, LineStyle]) -> float:
+    """Writes the types' names beside a plot; the inches that they take of the figure's width."""
+    axes.set_yticks(heights, [_brief(style.label) for style in styles.values()])
+    return _beside(axes, styles)
+
+
+def _beside(axes: Any, styles: Mapping[str, LineStyle]) -> float:
+    columns = axes.get_subplotspec().get_gridspec().ncols
+    longest = max((len(_brief(style.label)) for style in styles.values()), default=0)
+    return float(0.077 * columns * longest)
+
+
+def _brief(name: str) -> str:
+    """A name as long as fits beside a plot; the legend has all of it."""
+    return name if len(name) <= 14 else f"{name[:7]}\N{HORIZONTAL ELLIPSIS}{name[-6:]}"
 
 
 def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]) -> Series:
@@ -235,7 +254,7 @@ def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: 
     styles = type_styles(run.task_types)
     for row, (kind, style) in enumerate(styles.items()):
         _strip(axes, row, found[kind], style, ends[kind])
-    axes.set_yticks([row + 1 - _STRIP / 2 for row in range(len(styles))], [style.label for style in styles.values()])
+    _name_types(axes, [row + 1 - _STRIP / 2 for row in range(len(styles))], styles)
     axes.set_ylim(len(styles) + 0.08, 0.0)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
@@ -264,7 +283,9 @@ def type_legend(figure: Any, task_types: Sequence[str], columns: int = 8) -> Non
     styles = type_styles(task_types).values()
     handles = [Line2D([], [], label=style.label, **style.look) for style in styles]
     if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns))
+        longest = max(len(style.label) for style in styles)
+        fitting = max(1, int(figure.get_figwidth() / (0.6 + 0.08 * longest)))
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), columns, fitting))
 
 
 # Whom the advantages rewarded -----------------------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -183,11 +185,9 @@ def _series(records: Sequence[Mapping[str, Any]], key: str, task_type: str) -> S
 
 def moving_mean(series: Series, window: int) -> Series:
     """Mean over the last ``window`` steps, not values: a condition may be missing from some updates."""
-    values = [
-        [v for s, v in zip(series.steps, series.values, strict=True) if last - window < s <= last]
-        for last in series.steps
-    ]
-    return Series(series.steps, [sum(v) / len(v) for v in values])
+    places = [(bisect_right(series.steps, last - window), bisect_right(series.steps, last)) for last in series.steps]
+    sums = [0.0, *accumulate(series.values)]
+    return Series(series.steps, [(sums[end] - sums[start]) / (end - start) for start, end in places])
 
 
 @dataclass(frozen=True)

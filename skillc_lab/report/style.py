@@ -148,8 +148,10 @@ def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[
     with mpl.rc_context(dict(_LOOK)):
         figure, picture = Figure(figsize=(width, height), layout="constrained"), BytesIO()
         if said:
-            size = 11 if width <= COLUMN else 12.5
-            figure.suptitle("\n".join(wrap(said, int(10.5 * width))), x=0.01, ha="left", fontsize=size, weight="bold")
+            size, letters = (11, 10.5) if width <= COLUMN else (12.5, 9.5)  # letters of this size an inch
+            figure.suptitle(
+                "\n".join(wrap(said, int(letters * width))), x=0.01, ha="left", fontsize=size, weight="bold"
+            )
         yield figure
         figure.savefig(picture, format="png")
         replace_file(path, [picture.getvalue()])

@@ -212,9 +212,15 @@ def versus_table(runs: Sequence[ComparedRun]) -> Table:
     return Table([column.name for column in RUN_COLUMNS], rows, strong=strong)
 
 
+def own_agent(report: PairedReport) -> str:
+    """The agent that played, whose examples or notes are not the policy's own; "" for the policy as it is."""
+    return "" if report.agent == "zero-shot" else report.agent
+
+
 def agent_words(report: PairedReport) -> str:
-    """A sentence on the agent that played, whose examples or notes are not the policy's own; "" if none did."""
-    return f"Played by the agent {report.agent}, which shows more than the skill." if report.agent else ""
+    """A sentence on the agent that played; "" if none did."""
+    agent = own_agent(report)
+    return f"Played by the agent {agent}, which shows more than the skill." if agent else ""
 
 
 def shared_words(runs: Sequence[ComparedRun]) -> str:

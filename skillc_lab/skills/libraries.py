@@ -16,6 +16,8 @@ from trainers.writers import LLMWriter, NotedWriter, Writer, supported_steps
 
 _ALIKE = 0.9
 _LONG = 400
+_COMPARED = 2_000
+"""Words of a skill that are compared, in time that grows with their product."""
 _COUNTED = "step|steps|least|most|than|to|of|in|after|about|only|or|and|the|first|last"
 """Words before a number that counts, and names nothing."""
 _NAMED_THING = re.compile(rf"\b(?!(?:{_COUNTED}) )[a-z]+ (?:[2-9]|[1-9]\d+)\b")
@@ -79,7 +81,8 @@ def _duplicates(library: SkillLibrary) -> list[Flaw]:
     found = []
     for place, skill in enumerate(library.skills):
         for other in library.skills[place + 1 :]:
-            share = difflib.SequenceMatcher(None, skill.text.split(), other.text.split(), autojunk=False).ratio()
+            words, others = (each.text.split()[:_COMPARED] for each in (skill, other))
+            share = difflib.SequenceMatcher(None, words, others, autojunk=False).ratio()
             if share >= _ALIKE:
                 found.append(Flaw(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
     return found

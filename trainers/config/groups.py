@@ -119,7 +119,8 @@ class RolloutSettings:
     steps: Count = 180
     """Updates in all; a curriculum's K(t) is laid over them."""
     budget_tokens: Count | None = None
-    """Generated tokens, those of skills it writes included, after which training ends; no limit if None."""
+    """Generated tokens, those of skills it writes included, after which training ends; no limit if None, which a
+    comparison refuses."""
     seed: Natural = 0
     """Seed of tasks and of sampling; with the step's number it decides every draw."""
     tasks_per_step: Count = 8

@@ -71,8 +71,8 @@ class OpenAIEngine:
                     tries = f"{attempt + 1} tries" if attempt else "one try"
                     raise ServerError(
                         f"{self.options.base_url} gave no answer in {tries}; the last one: {error}. Is the "
-                        "server up, and is engine.base_url its address? What was played is kept: run the same command "
-                        "again"
+                        "server up, and is engine.base_url its address? An evaluation keeps what was played: "
+                        "run the same command again"
                     ) from error
                 self.repeated += 1
                 await self._back_off(attempt, error)
@@ -90,9 +90,9 @@ class OpenAIEngine:
     async def _back_off(self, attempt: int, error: TransientError) -> None:
         wait = self.options.first_wait * 2**attempt * (0.5 + 0.5 * float(self._jitter.random()))
         if error.wait is not None:
-            # What one request is told holds for all of them.
-            wait = error.wait
-            self._limiter.hold(min(wait, self.options.longest_wait))
+            # What one request is told holds for all of them; a server may tell a second, and be busy for many.
+            self._limiter.hold(min(error.wait, self.options.longest_wait))
+            wait = max(wait, error.wait)
         await asyncio.sleep(min(wait, self.options.longest_wait))
 
     def _count(self, reply: TextReply) -> None:
@@ -105,8 +105,8 @@ class OpenAIEngine:
         budget = self.options.token_budget
         if budget is not None and self.spent_tokens >= budget:
             raise ServerError(
-                f"The budget of {budget:,} tokens is spent ({self.spent_tokens:,}). What was played is kept: raise "
-                "engine.token_budget and run the same command again"
+                f"The budget of {budget:,} tokens is spent ({self.spent_tokens:,}). An evaluation keeps what was "
+                "played: raise engine.token_budget and run the same command again"
             )
 
 

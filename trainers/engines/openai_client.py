@@ -29,7 +29,12 @@ _TRANSIENT = frozenset({408, 409, 425, 429})
 _MOST_TOKENS = 10**12
 _THOUGHTS = ("reasoning_content", "reasoning")
 """Fields in which servers give thoughts."""
-_CONTEXT = re.compile(r"context[ _](?:length|size|window)|maximum context|too many tokens|exceeds? the .*context", re.I)
+_CONTEXT = re.compile(
+    r"context[ _]?(?:length|size|window)|maximum (?:context|prompt length)|too many tokens|exceeds? the .*context"
+    r"|(?:prompt|input) is too long|input token count.*exceeds|max_new_tokens.{0,3} must be <=",
+    re.I,
+)
+"""How vLLM, llama.cpp, TGI, LiteLLM and the large services say that a chat is too long."""
 
 
 def _check_events(content: bytes) -> None:
@@ -120,7 +125,10 @@ class ServerClient:
                 )
                 if options.stream:
                     return read_reply([part.to_dict(warnings=False) async for part in answer])
-                return read_reply(answer.to_dict(warnings=False))
+                whole = answer.to_dict(warnings=False)
+                if isinstance(told := whole.get("error"), Mapping):
+                    self._refuse_told(told)
+                return read_reply(whole)
         except openai.APIStatusError as error:
             self._refuse(error.response)
         except openai.APIConnectionError as error:
@@ -130,6 +138,8 @@ class ServerClient:
         except TimeoutError as error:
             raise TransientError(f"no whole answer in {options.deadline:g} seconds") from error
         except _UNREADABLE as error:
+            if isinstance(error, openai.APIError) and isinstance(error.body, Mapping):
+                self._refuse_told(error.body)
             said = self._clean(f"{type(error).__name__}: {error}")
             raise TransientError(f"an answer that cannot be read ({said})") from error
 
@@ -164,6 +174,13 @@ class ServerClient:
             raise TransientError(words, retry_after(answer.headers))
         raise ServerError(f"{self._options.base_url} refuses the model {self._model!r}: {words}")
 
+    def _refuse_told(self, error: Mapping[str, Any]) -> NoReturn:
+        """An error that comes with status 200, since the model had begun: as if it had the status that it names."""
+        code = error.get("code")
+        status = 400 if code == "context_length_exceeded" else 500
+        status = code if isinstance(code, int) and 400 <= code < 600 else status
+        self._refuse(httpx.Response(status, json={"error": error}))
+
     def _clean(self, words: str) -> str:
         """What a server said, for a message: without the key, cut, and without what would steer a terminal."""
         return _plain(words.replace(self._key, "[key]") if self._key else words)
@@ -173,14 +190,23 @@ def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextR
     """Reads a completion, or the pieces of a stream; errors of many kinds (``_UNREADABLE``) for what is none."""
     if isinstance(answer, Mapping):
         choice = answer["choices"][0]
+        _require_whole(choice)
         return _reply(choice["message"], answer.get("usage"))
     choices = [choice for piece in answer for choice in piece.get("choices") or () if choice.get("index", 0) == 0]
     if not any(choice.get("finish_reason") for choice in choices):
         raise ValueError("the stream ends before its reply does")
+    for choice in choices:
+        _require_whole(choice)
     usage = next((piece["usage"] for piece in reversed(answer) if piece.get("usage")), None)
     deltas = [choice.get("delta") or {} for choice in choices]
     said = {name: "".join(delta.get(name) or "" for delta in deltas) for name in (*_THOUGHTS, "content")}
     return _reply(said, usage)
+
+
+def _require_whole(choice: Mapping[str, Any]) -> None:
+    """Gateways give half a reply where the model behind them fails."""
+    if choice.get("error") or choice.get("finish_reason") in ("error", "abort"):
+        raise ValueError(f"the server broke the reply off: {str(choice.get('error') or choice['finish_reason'])[:200]}")
 
 
 def _reply(message: Mapping[str, Any], usage: Mapping[str, Any] | None) -> TextReply:

@@ -30,7 +30,7 @@ class ServerOptions:
     retries: Natural = 8
     """How often a request is tried again after 408, 409, 425, 429, 5xx, a broken connection or a timeout."""
     first_wait: NotNegative = 1.0
-    """Seconds before the first repetition, doubled with each further one; a server's Retry-After goes before."""
+    """Seconds before the first repetition, doubled with each further one; a server's Retry-After if that is longer."""
     longest_wait: Positive = 120.0
     """Longest wait in seconds, a server's own wish included."""
     requests_per_minute: Positive | None = None

@@ -80,7 +80,11 @@ class FunctionEngine:
                 "once; write it as `async def`."
             )
         answer = await asked
-        return TextReply(answer) if isinstance(answer, str) else answer
+        if isinstance(answer, TextReply):
+            return answer
+        if not isinstance(answer, str | None):
+            raise ConfigError(f"FunctionEngine's function gives a text or a TextReply, not {type(answer).__name__}.")
+        return TextReply(answer or "")  # clients give None for a reply without content
 
     async def aclose(self) -> None:
         """Nothing is kept."""

@@ -137,6 +137,8 @@ class PairedReport:
             raise ConfigError(
                 f"This is no paired report ({error}); expected what PairedReport.to_json wrote"
             ) from error
+        if not outcomes:
+            raise ConfigError("This is no paired report: it has no outcomes")
         if report.panel_sha256 != recorded:
             raise ConfigError("The report's outcomes do not match its panel's hash; the file was changed")
         return report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -133,7 +134,8 @@ class TextPlayer:
         total = Usage(*(sum(getattr(entry, name) for entry in entries) for name in Usage.__dataclass_fields__))
         # An engine of one's own may have no prices.
         price = getattr(getattr(self._engine, "options", None), "cost", None)
-        cost = None if price is None else price(total.prompt_tokens, total.completion_tokens)
+        counted = total.prompt_tokens or total.completion_tokens or not total.requests
+        cost = price(total.prompt_tokens, total.completion_tokens) if price is not None and counted else None
         return {"episodes": len(entries) if episodes is None else episodes, **asdict(total), "cost": cost}
 
 
@@ -166,7 +168,19 @@ def policy_player(
             f"top_p={config.top_p}, top_k={config.top_k} and min_p={config.min_p} do not reach an engine that answers "
             "in words; give top_p=1, top_k=0 and min_p=0, and send a server its own: engine.body='{\"top_p\": 0.9}'."
         )
+    plain = TrainConfig(model=config.model)
+    unheard = [name for name in _FOR_TOKENS if getattr(config, name) != getattr(plain, name)]
+    if unheard:
+        warnings.warn(
+            f"An engine that answers in words is not told of {', '.join(unheard)}: no effect. A server takes its own, "
+            'such as engine.body=\'{"chat_template_kwargs": {"enable_thinking": false}}\'.',
+            stacklevel=2,
+        )
     return TextPlayer(config, answers, folder)
+
+
+_FOR_TOKENS = ("chat_template", "template_options", "thoughts", "max_context")
+"""Settings of who turns conversations into tokens."""
 
 
 def decisive_settings(config: TrainConfig) -> dict[str, Any]:
@@ -200,6 +214,9 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
             "environment's own skills"
         )
     try:
+        named = [saved["preset"], *saved["preset_options"].values()]
+        if any(isinstance(name, str) and ":" in name for name in named):
+            raise ValueError(f"it names code of its own, which is not run: {named}")
         part = recipe_in(config.env, str(saved["preset"]), saved["preset_options"]).memory
         if isinstance(part, BankOptions):
             part = replace(part, bank=None)  # the file that the run began with need not be there any more

@@ -76,6 +76,9 @@ class _ChatRequest:
     chat: TextRequest
 
 
+_SILENT = "(no reply)"
+
+
 @dataclass
 class _TextConversation:
     seed: int
@@ -86,7 +89,9 @@ class _TextConversation:
 
     def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> _ChatRequest:
         seed = derive_seed(self.seed, turn) % 2**31
-        return _ChatRequest(key, TextRequest(self.messages, seed, self.max_reply_tokens, self.temperature))
+        # Some servers refuse a chat with an empty turn, here and whenever it is asked again.
+        chat = [said if said["content"].strip() else {**said, "content": _SILENT} for said in self.messages]
+        return _ChatRequest(key, TextRequest(chat, seed, self.max_reply_tokens, self.temperature))
 
     def reply(self, reply: TextReply) -> str:
         self.usage.count(reply.prompt_tokens, reply.completion_tokens)
@@ -138,9 +143,9 @@ class TextPolicy(Policy):
                 chats.create_task(ask(request))
 
     def recall(self, job: Mapping[str, Any], sampling: Sampling) -> tuple[Episode, Usage] | None:
-        """Looks into the journal."""
+        """Looks into the journal; what the context cut is played again, since the server may have a longer one now."""
         entry = self._journal.entries.get(self._key(job, sampling)) if self._journal else None
-        if entry is None:
+        if entry is None or entry["episode"].get("cut") == "context":
             return None
         usage = Usage(**entry["usage"])
         self.used.append((job["condition"], usage))

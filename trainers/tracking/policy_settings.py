@@ -10,7 +10,7 @@ from typing import Any
 from skill_library.errors import SkillCError
 from skill_library.loader import BUILT_IN
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import CheckpointError
+from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
 from trainers.tracking.files import read_object, write_json
@@ -75,8 +75,29 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     return parts
 
 
+def _require_harmless(model: str, taken: Mapping[str, Any]) -> None:
+    """Refuses to run what a policy's folder names beyond the suite: it may be a stranger's."""
+    named = {name: taken[name] for name in ("env", "engine") if ":" in str(taken.get(name) or "")}
+    named |= {"env_wrappers": taken["env_wrappers"]} if taken.get("env_wrappers") else {}
+    named |= {"engine": taken["engine"]} if taken.get("engine") == "openai" else {}
+    named |= {"env_options": {"engine": "textworld"}} if _plays_upstream(taken.get("env_options")) else {}
+    if named:
+        raise ConfigError(
+            f"{model} says that it plays with {_written(named)}, which is code or a server of its own; look at it, and "
+            "give it yourself if you trust it."
+        )
+
+
+def _plays_upstream(options: Any) -> bool:
+    """Whether upstream's engine, which evaluates what game files say, is among an environment's options."""
+    return isinstance(options, Mapping) and options.get("engine") == "textworld"
+
+
 def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
-    """The given settings, and the policy's own for others (with ``learning``, all of them); lines to say."""
+    """The given settings, and the policy's own for others (with ``learning``, all of them); lines to say.
+
+    A ConfigError where the policy names code or a server of its own, which are taken from whoever gives them alone.
+    """
     given, model, said = dict(given), str(given.get("model", "")), list[str]()
     parts = policy_settings(model, str(given.get("env", TrainConfig.env))) if model else None
     if parts is None:
@@ -92,6 +113,7 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     dropped += ("chat_options",) if "chat" in differing else ()  # which changed the wording that it was made with
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
+    _require_harmless(model, {name: value for name, value in kept.items() if name not in given})
     if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
         said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
         kept["data"] = None

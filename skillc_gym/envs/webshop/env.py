@@ -162,17 +162,18 @@ class WebShopEnv(TextTaskEnv):
         return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
 
     def get_instruction_text(self) -> str:
-        """Returns the instruction as upstream's method of this name does."""
-        return f"Instruction: {self._playing().instruction}"
+        """Returns the instruction as upstream's method of this name does; on the last page, too, where that raises."""
+        label = "Instruction: " if self._page.kind == "index" else "Instruction:"
+        return f"{label}{self._playing().instruction}"
 
     def get_available_actions(self) -> dict[str, Any]:
         """Returns what upstream's method of this name does: has_search_bar and clickables."""
         return {"has_search_bar": self._page.kind == "index", "clickables": list(self._body.clickables)}
 
     def get_image(self) -> NDArray[np.float32]:
-        """Returns the features of the picture of the product looked at: float32 of shape (512,), zeros without one."""
+        """Returns the features of the picture of a product's page: float32 of shape (512,), zeros on all others."""
         product = self._store.product(self._page)
-        if self._images is None or product is None or self._page.kind not in ("item", "sub"):
+        if self._images is None or product is None or self._page.kind != "item":
             return np.zeros(FEATURES, np.float32)
         return self._images.of(product.main_image)
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError, MissingDataError, StorageError, UnknownNameError
-from skillc_lab.cli.command import Command, run_command
+from skillc_lab.cli.command import Command, complain, run_command, say
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
 from skillc_lab.commands.compare import StudyOptions
@@ -268,6 +268,12 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(capsys):
     assert run_command(Command(Nothing, killed, "stopped"), [], "skillc toy") == 130
     assert capsys.readouterr().err == "skillc toy: stopped\n"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_what_strangers_wrote_steers_no_terminal(capsys):
+    say("a\x1bc\tb\x9b2J")
+    complain("\x1b]0;x\x07")
+    assert capsys.readouterr() == ("a\ufffdc\tb\ufffd2J\n", "\ufffd]0;x\ufffd\n")
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ModuleNotFoundError("No module named 'trainerz'", name="trainerz")])

@@ -323,6 +323,7 @@ def test_the_command_says_whether_it_fits_and_how_long_it_takes(says):
     assert found["seconds"] == pytest.approx(found["operations"] / 0.5e12)
     assert json.loads(says(f"{small_model} --json --gpu-memory 0.05", status=1))["remedies"]
     assert "h for 90 of them" in says(small_model)
+    assert "kl_coef=0.0" in json.loads(says(f"{small_model} --json --kl-coef 0"))["command"], "not what its folder says"
     assert "skillc gpu-check measures" in says("plan --model shipped")
 
 

@@ -331,6 +331,8 @@ def test_an_evaluation_alone_has_a_report(tmp_path):
     assert '"engine": "choosing"' in text
     assert "learning_rate" not in text, "it shows the settings that it played by"
     assert "Played by the agent" not in text
+    replace(paired, agent="zero-shot").save(tmp_path / "report.json")
+    assert "Played by the agent" not in text_of(tmp_path), "the policy as it is"
     replace(paired, agent="react").save(tmp_path / "report.json")
     assert "Played by the agent react" in text_of(tmp_path)
     (tmp_path / "report.json").unlink()
@@ -346,6 +348,13 @@ def test_a_page_says_how_many_replies_and_commands_were_good():
     assert (css, "Only 40 %" in said) == ("warn", True)
     older = PairedReport((PairedOutcome("t", "heat", ArmOutcome(True, 1.0, 9), ArmOutcome(False, 0.0, 9)),), 0, {})
     assert tables.measures(older).rows == [], "an older evaluation counted neither"
+
+
+def test_a_moving_mean_is_over_steps_and_costs_no_more_for_many_lines():
+    series = Series([1, 1, 2, 5], [1.0, 3.0, 5.0, 7.0])
+    assert moving_mean(series, 2).values == [2.0, 2.0, 3.0, 7.0]
+    many = Series([1] * 200_000, [0.5] * 200_000)
+    assert set(moving_mean(many, 10).values) == {0.5}
 
 
 def test_a_step_of_a_run_is_replayed_whole(tmp_path):

@@ -17,7 +17,7 @@ from tests.openai_server import Handler, openai_server
 from trainers.engines import openai
 from trainers.engines.openai import OpenAIEngine, RateLimiter
 from trainers.engines.openai_options import ServerOptions
-from trainers.engines.text import ContextFullError, TextReply, TextRequest
+from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
 client = pytest.importorskip("trainers.engines.openai_client", reason="needs the openai extra", exc_type=ImportError)
 REQUEST = TextRequest([{"role": "user", "content": "one two"}], seed=5, max_tokens=7, temperature=0.3)
@@ -111,6 +111,9 @@ def test_what_is_asked_and_how_it_is_read(
         sends(b'{"choices": [{"message"', headers={"Content-Length": "500"}),
         half_a_stream,
         sends(b'{"choices": []}'),
+        # Half a reply, since the model behind a gateway failed; and errors that come when it had begun.
+        sends(b'{"choices": [{"finish_reason": "error", "error": {"code": 502}, "message": {"content": ""}}]}'),
+        sends(b'{"error": {"message": "upstream is gone", "code": 502}}'),
     ],
 )
 def test_what_may_pass_is_tried_again_and_no_server_asks_for_more_patience_than_there_is(fault: Any) -> None:
@@ -131,6 +134,7 @@ def test_what_may_pass_is_tried_again_and_no_server_asks_for_more_patience_than_
             (sends(b"{}", f"application/json; charset={name}", code=500), "status 500", 4)  # of which none is of text
             for name in ("zlib", "utf-16", "idna", "none-such")
         ),
+        (sends(b'{"error": {"message": "No credits left", "code": 402}}'), "status 402: No credits left", 1),
         (sends(UNCOUNTED, headers=GZIP), "cannot be unpacked", 4),
         (sends(UNCOUNTED, headers={"Content-Encoding": "br"}), "encoding br", 4),
         (sends(gzip.compress(UNCOUNTED)[:-9], headers=GZIP), "does not end", 4),
@@ -151,11 +155,31 @@ def test_it_gives_up_in_words_and_tries_no_refusal_again(
         {"message": "too long", "code": "context_length_exceeded"},
         {"message": "This model's maximum context length is 4096 tokens"},
         {"message": "the request exceeds the available context size"},
+        {"message": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens"},
+        {"message": "litellm.ContextWindowExceededError: prompt is too long: 210000 tokens > 200000 maximum"},
+        {"message": "The input token count (9000) exceeds the maximum number of tokens allowed (8192)."},
+        {"message": "This model's maximum prompt length is 131072"},
     ],
 )
 def test_a_full_context_is_no_failure_of_the_server(error: dict[str, str]) -> None:
-    with server_with(status(400, error)) as server, pytest.raises(ContextFullError):
-        ask(engine(server.base_url))
+    late = sends(json.dumps({"error": {"code": 400, **error}}).encode())
+    streamed = sends(b"data: " + json.dumps({"error": {"code": 400, **error}}).encode() + b"\n\n", "text/event-stream")
+    for fault, stream in ((status(400, error), False), (late, False), (streamed, True)):
+        with server_with(fault) as server, pytest.raises(ContextFullError):
+            ask(engine(server.base_url, stream=stream))
+
+
+def test_a_busy_server_is_given_more_time_than_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    asked = engine("http://127.0.0.1:1/v1", first_wait=1.0)
+    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
+    for attempt in range(5):
+        asyncio.run(asked._back_off(attempt, TransientError("busy", 1.0)))
+    assert all(max(1.0, 2**n / 2) <= seconds <= max(1.0, 2**n) for n, seconds in enumerate(waited))
 
 
 def test_a_key_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
+from trainers.evaluation import PairedReport
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout.text_policy import Journal
@@ -215,6 +216,37 @@ def test_a_function_is_asynchronous_and_a_wrapper_takes_its_options() -> None:
     wrapped = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {"bonuss": 0.5}})
     with pytest.raises(ConfigError, match=r"toys:Graded takes \(env.*bonuss"):
         policy_player(wrapped, FunctionEngine(plainly)).rollouts(wrapped)
+
+
+def test_a_reply_without_a_text_is_an_empty_one_and_never_sent_back_as_such() -> None:
+    requests: list[TextRequest] = []
+
+    async def ask(request: TextRequest) -> str | None:
+        requests.append(request)
+        return None
+
+    report = play(ask, max_episode_steps=2)
+    assert report.paired.cuts("context") == {"with": 0, "without": 0}
+    assert {message["content"] for request in requests for message in request.messages[2::2]} == {"(no reply)"}
+    assert all(message["content"] == "" for one in report.paired.episodes for message in one.messages[2::2])
+    with pytest.raises(ConfigError, match="a text or a TextReply, not int"):
+        asyncio.run(FunctionEngine(lambda request: asyncio.sleep(0, 5)).reply(TextRequest([], 0, 8, 1.0)))
+
+
+def test_what_the_context_cut_is_played_again_by_a_server_that_has_a_longer_one(tmp_path: Path) -> None:
+    full = status(400, {"message": "maximum context length"})
+    with openai_server(expert_reply, lambda number, body: full if len(body["messages"]) > 4 else None) as server:
+        evaluate(server, tmp_path)
+    (tmp_path / "report.json").unlink()
+    with openai_server(expert_reply) as server:
+        evaluate(server, tmp_path)
+        assert server.requests
+    assert not any(PairedReport.load(tmp_path / "report.json").cuts("context").values())
+
+
+def test_settings_of_tokens_that_do_not_reach_a_server_are_named() -> None:
+    with pytest.warns(UserWarning, match="not told of template_options, thoughts"):
+        policy_player(CONFIG.with_(thoughts="drop", template_options={"x": 1}), FunctionEngine(plainly))
 
 
 @pytest.mark.parametrize("changes", [{"top_p": 0.9}, {"top_k": 5}, {"min_p": 0.1}])

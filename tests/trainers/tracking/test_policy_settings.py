@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillc_gym.envs.registry import warm_started_names
-from skillc_gym.errors import CheckpointError
+from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab.cli.main import find_command
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.cli.options import parse
@@ -113,6 +113,25 @@ def test_a_bad_file_is_a_clear_error(tmp_path: Path, content: str) -> None:
     (tmp_path / SETTINGS_FILE).write_text(content)
     with pytest.raises(CheckpointError, match=rf"{SETTINGS_FILE} is damaged .*delete the file"):
         completed(model=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"env_wrappers": {"os:system": {}}},
+        {"env": "module:Env"},
+        {"engine": "openai", "engine_options": {"base_url": "http://evil.example/v1", "key_variable": "SECRET"}},
+        {"engine": "module:ENGINE"},
+        {"env_options": {"engine": "textworld"}},
+    ],
+)
+def test_code_and_servers_are_taken_from_whoever_asks_and_no_policy(policy: Path, named: dict[str, Any]) -> None:
+    file = policy / SETTINGS_FILE
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps({**found, "playing": {**found["playing"], **named}}))
+    with pytest.raises(ConfigError, match="which is code or a server of its own"):
+        completed(model=str(policy))
+    assert completed(model=str(policy), **named)[0]["model"] == str(policy)
 
 
 def test_a_policy_of_a_newer_version_asks_for_an_update(tmp_path: Path) -> None:

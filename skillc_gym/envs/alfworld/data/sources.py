@@ -162,7 +162,7 @@ def _solvable_file(path: Path) -> bool:
             size = file.seek(0, os.SEEK_END)
             file.seek(-min(4096, size), os.SEEK_END)
             tail = file.read(4096)
-        return _is_solvable(tail if _SOLVABLE.search(tail) or size > MAX_GAME_BYTES else path.read_bytes())
+        return _is_solvable(tail if _SOLVABLE.search(tail) else read_bounded(path, MAX_GAME_BYTES))
     except OSError:
         return True
 
@@ -170,7 +170,7 @@ def _solvable_file(path: Path) -> bool:
 def _is_solvable(content: bytes) -> bool:
     """Whether the file says that it can be won; a damaged one is left to be found out when it is loaded."""
     if found := _SOLVABLE.findall(content):
-        return found[-1] == b"true"
+        return bool(found[-1] == b"true")
     try:
         decode(content, "")
     except InvalidGameError:

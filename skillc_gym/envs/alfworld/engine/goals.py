@@ -137,7 +137,9 @@ class _Compiler:
                 yield from self._matches(open_variables, body, found)
 
     def _narrows(self, part: Expression, variables: Mapping[str, str]) -> bool:
-        if not part or not all(isinstance(word, str) for word in part):
+        if not part or not isinstance(part[0], str) or len(part) - 1 != predicates().get(part[0]):
+            return False
+        if not all(isinstance(word, str) for word in part):
             return False
         known = part[0] in self._problem.facts and part[0] not in _CHANGED_BY
         return known and any(word in variables for word in part[1:])
@@ -175,8 +177,9 @@ def _merged(rest: Sequence[Expression]) -> tuple[dict[str, str], Expression]:
 
 
 def _typed(words: Expression) -> dict[str, str]:
-    variables = typed_names(words, "The goal's variables")
-    if len(variables) > MAX_VARIABLES:
+    most = 3 * MAX_VARIABLES  # words: a name, a dash and a type
+    variables = typed_names(words, "The goal's variables") if len(words) <= most else {}
+    if len(variables) > MAX_VARIABLES or len(words) > most:
         raise InvalidGameError(f"The goal binds more than {MAX_VARIABLES} variables at once.")
     return variables
 

@@ -194,7 +194,10 @@ def _checked(name: str, templates: tuple[str, ...], variables: tuple[str, ...]) 
 
 
 def _fields(template: str) -> set[str]:
-    return {field for _, field, _, _ in string.Formatter().parse(template) if field is not None}
+    found = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+    if len(found) > len(set(found)):  # and what one names, others may name again: lengths would multiply
+        raise InvalidGameError(f"Grammar's sentence {template!r:.80} names a thing twice, which ALFWorld's never do.")
+    return set(found)
 
 
 def _said(grammar: Grammar, name: str, feedback: str) -> tuple[str, ...]:

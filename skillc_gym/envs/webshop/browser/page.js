@@ -17,7 +17,7 @@ function read(withHtml) {
   }
   const controls = [...main.querySelectorAll(CONTROLS)].map((element) => {
     if (element.tagName === "BUTTON") return ["button", element.textContent, "", element.value, false];
-    if (element.tagName === "A") return ["link", element.textContent, "", element.getAttribute("href"), false];
+    if (element.tagName === "A") return ["link", element.textContent, "", element.getAttribute("href"), element.classList.contains("clicked")];
     const radio = element.control;
     return ["option", element.textContent, radio.name, radio.getAttribute("value"), radio.hasAttribute("checked")];
   });

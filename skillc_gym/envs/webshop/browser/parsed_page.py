@@ -97,6 +97,7 @@ class ParsedPage:
         """Returns the number of the control that ``click[label]`` means, None if there is none.
 
         Of options of that name in several groups it is the first that is not chosen; or the last, as upstream has it.
+        Of products whose ids differ in case alone it is the first that was not looked at.
         """
         if label == SEARCH.label:
             return None
@@ -107,4 +108,5 @@ class ParsedPage:
             return buttons[0] if buttons else None
         if last_group:
             return named[-1][0]
-        return next((number for number, one in named if not one.chosen), named[0][0])
+        last = named[-1] if named[0][1].kind == "link" else named[0]  # as the shop in text has it
+        return next((number for number, one in named if not one.chosen), last[0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from zipfile import BadZipFile
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from skillc_gym.errors import CatalogError, MissingDataError
 
 FEATURES = 512
 """The length of upstream's vectors, and of the zeros for a page without a picture."""
+
+MAX_BYTES = 1 << 28
+"""Unpacked size of a file that was packed; ``numpy.savez`` packs nothing, and such a file is as large as it is."""
 
 
 class ImageFeatures:
@@ -24,6 +28,10 @@ class ImageFeatures:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
+            with ZipFile(path) as packed:
+                size = sum(member.file_size for member in packed.infolist())
+            if size > max(MAX_BYTES, 2 * Path(path).stat().st_size):
+                raise ValueError(f"it unpacks to {size:,} bytes; at most {MAX_BYTES:,} are read of a packed one")
             with np.load(path, allow_pickle=False) as kept:
                 urls, self._features = kept["urls"], np.asarray(kept["features"], np.float32)
         except FileNotFoundError as error:
@@ -31,7 +39,7 @@ class ImageFeatures:
                 f"There is no file of features {os.fspath(path)!r}; leave image_features= out, or name an .npz file "
                 "with urls and features."
             ) from error
-        except (EOFError, OSError, TypeError, ValueError, KeyError, BadZipFile) as error:
+        except (EOFError, OSError, TypeError, ValueError, KeyError, MemoryError, BadZipFile) as error:
             raise CatalogError(f"{os.fspath(path)!r} is no .npz file with urls and features: {error}") from error
         if (*urls.shape, FEATURES) != self._features.shape or urls.ndim != 1:
             raise CatalogError(

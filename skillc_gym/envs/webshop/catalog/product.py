@@ -95,6 +95,8 @@ _FIELDS = tuple(field.name for field in fields(Product))
 NO_ATTRIBUTES = ("DUMMY_ATTR",)
 """What a product has of which the attributes are not known."""
 MAX_ASIN = 10
+MAX_OPTION = 10_000
+"""Characters of an option's value: a reward compares two letter by letter, in time that grows with their product."""
 _ENTRY = ("attributes", "instruction", "instruction_attributes")
 _UNPRICED = (100.0,)
 _HALF, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\ufffd"
@@ -209,6 +211,8 @@ def _value(name: str, option: object) -> str:
     value = option.get("value") if isinstance(option, Mapping) else None
     if not isinstance(value, str):
         raise BadRowError(f"option {name[:40]!r} has an entry without a value")
+    if len(value) > MAX_OPTION:
+        raise BadRowError(f"option {name[:40]!r} has a value of {len(value):,} characters; at most {MAX_OPTION:,} fit")
     return value.strip().replace("/", " | ").lower()
 
 

@@ -34,6 +34,9 @@ from skillc_gym.envs.webshop.workplace import mapped, publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, require_name, unknown_name
 from skillc_gym.values import require_whole
 
+MAX_GOALS = 50_000_000
+"""WebShop's whole catalogue makes some eight million."""
+
 if TYPE_CHECKING:
     from skillc_gym.envs.webshop.catalog.catalog import Catalog
 
@@ -91,6 +94,8 @@ def synthetic_table(facts: Facts, *, seed: int = 0, shuffle_seed: int = SHUFFLE_
     weights = np.array([_weight(attributes, counts) for _, _, attributes in facts.synthetic])
     products = np.array([index for index, _, _ in facts.synthetic], dtype=np.int32)
     numbers = np.array([number for _, number, _ in facts.synthetic], dtype=np.int64)
+    if (most := int(numbers.sum())) > MAX_GOALS:
+        raise CatalogError(f"The catalogue's options make {most:,} goals; at most {MAX_GOALS:,} are made.")
     # A product's goals are numbered from 0: which of its combinations each of them asks for.
     starts = np.repeat(np.cumsum(numbers) - numbers, numbers)
     variants = (np.arange(numbers.sum()) - starts).astype(np.int32)

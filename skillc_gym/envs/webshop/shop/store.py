@@ -172,19 +172,22 @@ class Store:
 
     def _drawn(self, words: str) -> bool:
         """Whether the results of a query are drawn at random, as upstream has it."""
-        return words.startswith("<r>") and not self.fixes.plain_queries
+        return words.split(" ", 1)[0] == "<r>" and not self.fixes.plain_queries
+
+    def _hidden(self, words: str) -> bool:
+        """Whether a query is a hidden command of upstream's, which no index answers."""
+        return words.split(" ", 1)[0] in ("<r>", "<a>", "<c>", "<q>") and not self.fixes.plain_queries
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
-        cut = len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
+        cut = not self._hidden(words) and len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
         if cut and not self.fixes.long_queries:
             return None
         hits = self._find(words, generator)
         return None if hits is None else Page("results", words, 1, hits, visited=page.visited, cut=cut)
 
     def _find(self, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
-        first = words.split(" ", 1)[0]
-        if not self.fixes.plain_queries and first in ("<r>", "<a>", "<c>", "<q>"):
-            return self._upstream_find(first, words, generator)
+        if self._hidden(words):
+            return self._upstream_find(words.split(" ", 1)[0], words, generator)
         return self._searched(words) if len(words) <= _LONGEST else tuple(self.catalog.search(words))
 
     def _upstream_find(self, first: str, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:

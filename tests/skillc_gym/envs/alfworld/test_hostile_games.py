@@ -85,6 +85,7 @@ CONTENTS = {
     "a giant grammar": (replaced("grammar", SAID, "x" * 300_000), "at most 200,000"),
     "a giant task": (replaced("grammar", "Your task is to: ", "Your task is to: " + "x" * 40_000), "at most 32,768"),
     "a giant command": (replaced("grammar", "close {r}", "close {r}" + "x" * 10_000), "at most 4,096|at most 32,768"),
+    "a thing said a thousand times": (replaced("grammar", SAID, "You close the {r.name}{r.name}."), "a thing twice"),
     "deep PDDL": (replaced("pddl_problem", "(:init", "(:init " + nested(100_000)), "nested more than"),
     "deep rules": (replaced("grammar", '"intro"', f'"x": {"[" * 90_000}{"]" * 90_000}, "intro"'), "not the JSON"),
     "half a character": (replaced("grammar", "Your task is to: ", "Your task is to: \\ud800"), "not the JSON"),
@@ -95,6 +96,11 @@ CONTENTS = {
     ),
     "a goal of many variables": (goal(f"(exists ({' '.join(f'?v{i}' for i in range(900))}) (and))"), "than 20"),
     "a goal of many quantifiers": (goal(nested(50, "(exists (?v{0} - x ?w{0} - y) ", "(and)")), "at most 20"),
+    "long facts, often": (
+        goal(f"(exists (?a ?b) (and (isHot ?a) (foo ?b {'a ' * 100_000})))"),
+        "none of ALFWorld's",
+    ),
+    "a long list of variables": (goal(f"(exists ({'- o ' * 100_000}) (and))"), "more than 20"),
     "a long conjunction, often": (goal(f"(exists (?a ?b) (and {'(isHot ?a) ' * 20_000}))"), "ground conditions"),
 }  # fmt: skip
 WHOLE = {

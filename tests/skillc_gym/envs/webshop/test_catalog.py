@@ -17,6 +17,7 @@ from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource, generate_row, generate_rows
 from skillc_gym.envs.webshop.catalog.product import BadRowError, clean, read_options, read_pricing
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.goals import tables
 from skillc_gym.envs.webshop.goals.tables import open_goals
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, UnknownNameError
 from skillc_gym.files import cache_folder
@@ -349,6 +350,19 @@ def test_prices():
 def test_options_of_equal_names_and_null_groups():
     groups = {"COLOR": [{"value": "x"}], "Size": None, "color": [{"value": " A/B "}], "Style": [], "Fit": "", "Cut": {}}
     assert read_options(groups) == {"color": ("a | b",), "style": (), "fit": (), "cut": ()}
+
+
+def test_a_catalogue_of_countless_goals_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MAX_GOALS", 3)
+    options = {"customization_options": {"size": [{"value": str(number)} for number in range(4)]}}
+    catalog = catalog_of(tmp_path, {**ROW, **options}, attributes={ROW["asin"]: ENTRY})
+    with pytest.raises(CatalogError, match="make 4 goals; at most 3"):
+        open_goals(catalog)
+
+
+def test_a_value_of_endless_letters_makes_no_product():
+    with pytest.raises(BadRowError, match="a value of 10,001 characters"):
+        clean({**ROW, "customization_options": {"Size": [{"value": "x" * 10_001}]}}, None, 0)
 
 
 @pytest.mark.parametrize(

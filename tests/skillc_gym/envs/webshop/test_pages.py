@@ -191,6 +191,14 @@ def test_hidden_commands_of_the_search():
         assert (len(page.hits) if walk.moved else None) == found
 
 
+def test_hidden_commands_have_no_terms_to_count_and_others_are_queries():
+    walk = Walk("upstream")
+    long = walk.do(f"search[<c> beauty {' '.join(f'w{number}' for number in range(1100))}]")
+    assert (walk.moved, len(long.hits), long.cut) == (True, 2, False)
+    query = Walk("upstream").do("search[<r>rug]")
+    assert walk.store.page_at(walk.store.address(query)) == query != query._replace(hits=())
+
+
 @pytest.mark.parametrize(("compat", "moved"), [("upstream", False), ("fixed", True)])
 @pytest.mark.parametrize("term", ["w{} ".format, lambda number: chr(0x4E00 + number)])
 def test_queries_of_too_many_terms_are_cut(compat, moved, term):

@@ -63,6 +63,8 @@ def test_methods_of_upstream(env):
     _, info = env.reset(options={"session": 0})
     assert env.get_instruction_text() == f"Instruction: {info['goal']}"
     assert env.get_available_actions() == {"has_search_bar": True, "clickables": ["search"]}
+    env.step("search[rug]")
+    assert env.get_instruction_text() == f"Instruction:{info['goal']}", "one page of upstream's has a blank there"
     assert (env.get_image().shape, env.get_image().any()) == ((512,), False)
 
 
@@ -97,6 +99,8 @@ def test_features_of_pictures(shop, tmp_path):
     env = WebShopEnv(data=pictured, image_features=path)
     play(env, "search[thing]", "click[b000000000]")
     assert env.get_image().sum() == 512
+    play(env, "search[thing]", "click[b000000000]", "click[description]")
+    assert env.get_image().sum() == 0, "that page shows no picture"
     np.savez(tmp_path / "short.npz", urls=np.array([url]), features=np.ones((1, 3), np.float32))
     (tmp_path / "broken.npz").write_bytes(b"PK")
     for error, said, name in (

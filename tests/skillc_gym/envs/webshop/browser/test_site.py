@@ -12,6 +12,7 @@ import pytest
 from page_reader import Reader, Visitor
 from small_shop import HOSTILE, SHOP, SmallShop
 
+from skillc_gym.envs.webshop.browser.parsed_page import Control, ParsedPage
 from skillc_gym.envs.webshop.browser.transports import RemoteSite
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME
@@ -295,3 +296,12 @@ def test_episodes_are_shown_by_a_site_with_their_options(options):
 def test_a_taken_port_is_named(site):
     with pytest.raises(ConfigError, match="another host or port"):
         ThreadedSite(site.site, port=int(site.url.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize(("seen", "opened"), [((False, False), 0), ((True, False), 1), ((True, True), 1)])
+def test_of_products_with_one_label_the_first_is_opened_that_was_not_looked_at(seen, opened):
+    links = tuple(
+        Control("link", text, "", "/", chosen) for text, chosen in zip(("b0twin", "B0TWIN"), seen, strict=True)
+    )
+    page = ParsedPage(0, "", "", "results", {}, [], frozenset(), links, None, False, None)
+    assert page.control("b0twin") == opened
