@@ -195,9 +195,10 @@ class ChatEnv:
             raise ConfigError(
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
-        seed, core = self._seed(seed), self._env.unwrapped
+        core = self._env.unwrapped
         if task_id is not None and hasattr(core, "task_type_of"):
-            core.task_type_of(task_id)  # a task that there is not leaves the episode under way as it is
+            core.task_type_of(task_id)  # a task that there is not leaves the episode under way, and the seeds, alone
+        seed = self._seed(seed)
         self.cut()  # whatever raises from here on: the episode before is over
         observation, info = self._env.reset(seed=seed, options=options or None)
         self._recorder = EpisodeRecorder(observation, info, seed=seed, group_id=group_id)

@@ -259,9 +259,12 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
         return {"attributes": kept, "snapshot": self.snapshot() if self._task_id else None}
 
     def _go_to(self, moment: Mapping[str, Any]) -> None:
+        self.__dict__.update(moment["attributes"])  # first: what begins anew may keep the generator
         if moment["snapshot"] is not None:
+            drawn = None if self._np_random is None else self._np_random.bit_generator.state
             self.restore(moment["snapshot"])
-        self.__dict__.update(moment["attributes"])
+            if self._np_random is not None and drawn is not None:
+                self._np_random.bit_generator.state = drawn
 
 
 def reset_needed() -> ResetNeeded:

@@ -328,14 +328,14 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def _restart_finished(self) -> frozenset[int]:
         nothing = [None] * self.group_size
         finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
-        with self._all_or_nothing():
-            self._start_all(
-                {
-                    group: GroupStart(int(self.np_random.integers(2**31)), None, int(self._n_plus[group]), nothing)
-                    for group in finished
-                }
-            )
+        self._start_all(
+            {group: GroupStart(self._following(group), None, int(self._n_plus[group]), nothing) for group in finished}
+        )
         return frozenset(member for group in finished for member in self.members(group))
+
+    def _following(self, group: int) -> int:
+        """The seed after a group's last one: whoever else has finished, and when, has no part in it."""
+        return int(np.random.SeedSequence((int(self._seeds[group]), group)).generate_state(1)[0] >> 1)
 
     def _hold(self, members: Sequence[int] | slice, held: bool = True) -> None:
         """Marks members as finished, or as under way; the array before stays as it was, for the infos before."""

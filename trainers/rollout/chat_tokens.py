@@ -35,6 +35,8 @@ _REMEDY = (
 )
 _TODAY = re.compile(r"""strftime_now\((["'])(.*?)\1\)""")
 """Where a template writes the date of today, in the format that it names."""
+_DAY = datetime(2024, 7, 26)
+"""What a template is told is today, which Llama 3.2's takes where nobody says: no prompt depends on the clock."""
 _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
@@ -149,9 +151,7 @@ class ChatEncoder:
         self.tokenizer = tokenizer
         self._options = dict(options or {})
         if isinstance(tokenizer.chat_template, str) and "strftime_now" in tokenizer.chat_template:
-            # A chat that grows past midnight keeps the date on which it began.
-            began = datetime.now()
-            said = _TODAY.sub(lambda found: repr(began.strftime(found[2])), tokenizer.chat_template)
+            said = _TODAY.sub(lambda found: repr(_DAY.strftime(found[2])), tokenizer.chat_template)
             self._options["chat_template"] = said
         self.control_ids = self._control_ids()
         """The tokens that only the template may write."""

@@ -107,14 +107,17 @@ def test_tasks_are_listed_by_an_environment_that_is_closed_again(monkeypatch):
 
 
 def test_resets_without_a_seed_follow_from_the_seed_before():
-    def starts(env, seed):
+    def starts(env, seed, refused=False):
         env.reset(seed=seed)
         for _ in range(4):
+            if refused:
+                with pytest.raises(UnknownNameError):
+                    env.reset("no such task", seed=5)
             env.reset()
             yield env.record()["seed"]
 
     assert len(set(starts(MAKE(), 7))) == 4
-    assert list(starts(MAKE(), 7)) == list(starts(MAKE(), 7))
+    assert list(starts(MAKE(), 7)) == list(starts(MAKE(), 7)) == list(starts(MAKE(), 7, refused=True))
     assert set(starts(MAKE(), None)).isdisjoint(starts(MAKE(), None))
 
 

@@ -11,11 +11,11 @@ from gymnasium.wrappers import TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_env import TYPES as TOYS
-from toy_env import ToyEnv
+from toy_env import ToyEnv, faulty
 
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from skillc_gym.wrappers import SkillCurriculum, SkillInjection
+from skillc_gym.wrappers import ProceduralCurriculum, SkillCurriculum, SkillInjection
 
 TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")
 a_gap = st.floats(-1.0, 1.0)
@@ -254,6 +254,18 @@ def test_the_seed_decides_everything_and_episodes_differ(toy_library):
     one, same, other = (episodes(stack(toy_library), 40, seed=seed) for seed in (7, 7, 8))
     assert one == same != other
     assert len(set(one)) > 10
+
+
+@pytest.mark.parametrize(
+    "make", [stack, lambda library: ProceduralCurriculum(faulty(difficulty_of=lambda env, name: 0.5)())]
+)
+def test_a_reset_that_is_refused_moves_no_draw(make, toy_library):
+    plain, refused = make(toy_library), make(toy_library)
+    for env in (plain, refused):
+        env.reset(seed=3)
+    with pytest.raises(UnknownNameError):
+        refused.reset(seed=9, options={"task_id": "nowhere"})
+    assert [plain.reset()[1]["task_id"] for _ in range(6)] == [refused.reset()[1]["task_id"] for _ in range(6)]
 
 
 def test_a_curriculum_updated_between_episodes_is_followed(toy_library):

@@ -112,6 +112,26 @@ def test_a_longer_action_than_the_space_has_is_not_admissible(spec):
         assert len(env.unwrapped.snapshot().action) == 0
 
 
+class DicedEnv(ToyEnv):
+    """A toy whose parts keep the generator that they were begun with."""
+
+    def _start(self, task_id):
+        self.dice = self.np_random
+        return super()._start(task_id)
+
+    def _restore_state(self, state):
+        super()._restore_state(state)
+        self.dice = self.np_random
+
+
+def test_what_keeps_the_generator_draws_from_it_in_a_copy_too():
+    env = DicedEnv()
+    env.reset(seed=1)
+    here = copies(env)
+    expected = env.dice.integers(10**6, size=4).tolist()
+    assert [other.dice.integers(10**6, size=4).tolist() for other in here] == [expected] * 3
+
+
 @by_name
 @pytest.mark.parametrize("steps", [0, 6])
 def test_environments_pickle_and_copy_in_the_middle_of_an_episode(spec, steps):

@@ -171,6 +171,17 @@ def test_without_skills_every_condition_is_0():
         PairedVectorEnv(ToyEnv, 2, 2, skill_grade="minimal")
 
 
+def test_the_task_after_a_groups_last_does_not_depend_on_who_finished_first():
+    def second_tasks(order):
+        groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 2), 2, 1, autoreset=True)
+        groups.reset(seed=0)
+        for member in order:
+            *_, infos = groups.step({member: "wait"})
+        return [infos[name].tolist() for name in ("task_id", "group_seed") if name in infos]
+
+    assert second_tasks([0, 0, 0, 1, 1, 1]) == second_tasks([1, 1, 1, 0, 0, 0])
+
+
 def test_a_group_that_has_finished_starts_again_with_autoreset(toy_library):
     groups = make(toy_library, size=2, autoreset=True)
     start(groups, n_plus=(1, 1))

@@ -70,14 +70,16 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             raise ConfigError(
                 "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."
             )
-        self.extras = Extras(
-            objective,
-            policy,
-            config.temperature,
-            reference=self.ref_model if moving else None,
-            every=config.reference_sync_every,
-            weight=config.reference_sync_weight,
-        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.args.seed)  # TRL has seeded each process otherwise, and heads begin alike on all
+            self.extras = Extras(
+                objective,
+                policy,
+                config.temperature,
+                reference=self.ref_model if moving else None,
+                every=config.reference_sync_every,
+                weight=config.reference_sync_weight,
+            )
         if self.extras.average is not None:
             # What will be sharded is not on the device yet, and the average stays whole.
             self.extras.average.to(self.accelerator.device)

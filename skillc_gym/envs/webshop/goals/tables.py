@@ -131,7 +131,10 @@ def by_product(table: GoalTable) -> GoalTable:
 
 
 def _weight(attributes: Sequence[str], counts: Mapping[str, int]) -> float:
-    return sum(1 / counts[attribute] for attribute in attributes if counts[attribute]) / max(len(attributes), 1)
+    total = 0.0
+    for attribute in attributes:  # sum() rounds otherwise from Python 3.12 on, and hashes of panels hold weights
+        total += 1 / counts[attribute] if counts[attribute] else 0.0
+    return total / max(len(attributes), 1)
 
 
 def _shuffled(goals: tuple[NDArray[Any], ...], prices: NDArray[np.float64], seed: int) -> GoalTable:
@@ -173,7 +176,7 @@ def open_goals(
     Raises:
         SkillCError: An unknown name, no instruction of that kind in the catalogue, or no goal in the split.
     """
-    seed = require_whole("seed_prices", seed)
+    seed = require_whole("seed_prices", seed, 0)
     require_name("kind of goals", kind, KINDS)
     require_name("split", split, SPLITS)
     seeded = _SEEDED.fullmatch(order) if isinstance(order, str) else None

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME, Page
 from skillc_gym.envs.webshop.site.front import ShopFront
@@ -96,6 +98,7 @@ class Recording:
         observation, info = self._core.reset(seed=0, options={"task_id": self._core.goals.task_id(task)})
         recorder = EpisodeRecorder(observation, info)
         for action in actions:
+            self._core.np_random = np.random.default_rng(task)  # as the site draws upstream's random results
             recorder.add(action, self._core.step(action))
         return recorder.episode()
 
@@ -146,6 +149,12 @@ def _replay(episode: Episode, front: ShopFront) -> Replay:
         )
     page, addresses = HOME, [front.address(HOME)]
     for turn in episode.turns:
-        page = front.act(task, page, turn.action) or page
+        following = front.act(task, page, turn.action)
+        if following is None and turn.action_valid:
+            raise ConfigError(
+                f"{episode.task_id}: {turn.action!r} led somewhere, and leads nowhere here; random results, as of "
+                "upstream's <r>, cannot be shown again."
+            )
+        page = following or page
         addresses.append(front.address(page))
     return Replay(episode, task, tuple(addresses))

@@ -5,6 +5,7 @@ import json
 import random
 import re
 import threading
+from dataclasses import replace
 from html import unescape
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from skillc_gym.envs.webshop.browser.transports import RemoteSite
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop.pages import HOME
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
+from skillc_gym.envs.webshop.site.episodes import replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl
@@ -243,6 +245,23 @@ def test_upstreams_random_results_are_those_of_the_episodes_generator():
     front = ShopFront(WebShopEnv(data=shop, compat="upstream"))
     assert front.act(0, HOME, "search[<r>]", drawn) == env.snapshot().state.page._replace(reward=0.0)
     assert front.act(0, HOME, "search[<r>]") == front.act(0, HOME, "search[<r>]") != front.act(1, HOME, "search[<r>]")
+
+
+def test_what_a_person_found_by_upstreams_random_results_is_kept_as_it_was(tmp_path):
+    shop, kept = SmallShop(makers=[f"Maker{number}" for number in range(20)]), tmp_path / "kept.jsonl"
+    with ThreadedSite(open_site({"data": shop, "compat": "upstream"}, record=kept)) as running:
+        visitor = Visitor(running.url)
+        visitor.begin(3, person=True)
+        visitor.search("<r> x")
+        visitor.get(Reader(visitor.page).links[0])
+        visitor.post(("click", "buy now"))
+    (episode,) = read_jsonl(kept)
+    assert [turn.action_valid for turn in episode.turns] == [True] * 3
+    front = ShopFront(WebShopEnv(data=shop, compat="upstream"))
+    assert replay_rows([episode], front)
+    moved = replace(episode, turns=[replace(episode.turns[0], action="search[nothing at all]"), *episode.turns[1:]])
+    with pytest.raises(ConfigError, match="leads nowhere here"):
+        replay_rows([moved], front)
 
 
 def test_a_site_with_other_goals_is_another_shop(site):
