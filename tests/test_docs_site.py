@@ -135,7 +135,10 @@ def script(line: str) -> None:
 TYPED: dict[str, Callable[[str], None]] = {
     **{"skillc": skillc, "make": make, "pip": pip, "python": python, "python3": python, "docker": docker},
     **{"accelerate": accelerate, "scripts/install_torch.sh": script, "scripts/smollm2/night.sh": script},
-    **dict.fromkeys((".", "export", "apt-get", "tensorboard", "transformers", "vf-eval", "openenv"), lambda line: None),
+    **dict.fromkeys(
+        (".", "export", "mkdir", "chmod", "apt-get", "tensorboard", "transformers", "vf-eval", "openenv"),
+        lambda line: None,
+    ),
 }
 """What checks a line of each program; those of others, and the shell's own words, are taken as they are."""
 

@@ -120,8 +120,8 @@ def test_modes_show_the_same_pages(mode, env):
         *((UnknownNameError, "verl-agent", {"goal_order": order}) for order in ("verl", "verl-agent:1:0", BEYOND)),
         (ConfigError, "'train' begins at goal 1500", {"split": "train"}),
         *(
-            (ConfigError, "seed_prices is a whole number, got ", {"seed_prices": seed})
-            for seed in (None, 1.5, "1", True)
+            (ConfigError, "seed_prices is a whole number from 0 up, got ", {"seed_prices": seed})
+            for seed in (None, 1.5, "1", True, -1)
         ),
         *((ConfigError, f"{name}= is upstream's name; instead, ", {name: 7}) for name in REPLACED),
         (ConfigError, "session= is upstream's", {"session": 0}),
