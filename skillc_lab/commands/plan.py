@@ -92,8 +92,9 @@ def _settings(options: PlanOptions) -> dict[str, Any]:
     """The settings that are not at their defaults, and those that the set-up or the policy's folder names."""
     plain, named = TrainConfig(model=""), load_setup(options.setup).settings if options.setup else {}
     given = {name: value for group in fields(Settings) for name, value in vars(getattr(options, group.name)).items()}
-    own, _ = complete_settings({"model": given["model"], "env": given["env"]}, learning=True)
-    kept = named.keys() | own.keys()
+    asked = {name: given[name] for name in ("model", "env", "engine", "env_options", "env_wrappers")}
+    own, _ = complete_settings(asked, learning=True)
+    kept = named.keys() | (own.keys() - asked.keys())
     return {name: value for name, value in given.items() if name in kept or value != getattr(plain, name)}
 
 
