@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.chat import ChatFormat, Message
+from skillc_gym.envs.base import require_task
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
@@ -195,9 +196,7 @@ class ChatEnv:
             raise ConfigError(
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
-        core = self._env.unwrapped
-        if task_id is not None and hasattr(core, "task_type_of"):
-            core.task_type_of(task_id)  # a task that there is not leaves the episode under way, and the seeds, alone
+        require_task(self._env, task_id)  # else the episode under way, and the seeds, stay as they are
         seed = self._seed(seed)
         self.cut()  # whatever raises from here on: the episode before is over
         observation, info = self._env.reset(seed=seed, options=options or None)

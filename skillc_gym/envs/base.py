@@ -15,7 +15,16 @@ from gymnasium.error import ResetNeeded
 from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.spaces import Unicode, require_text
 
-__all__ = ["Info", "Outcome", "Snapshot", "TextTaskEnv", "rendered", "require_render_mode", "reset_needed"]
+__all__ = [
+    "Info",
+    "Outcome",
+    "Snapshot",
+    "TextTaskEnv",
+    "rendered",
+    "require_render_mode",
+    "require_task",
+    "reset_needed",
+]
 
 Info = dict[str, Any]
 _HALF = re.compile("[\ud800-\udfff]")
@@ -33,6 +42,13 @@ def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | 
     """Returns a render mode of an environment's metadata, or None for none; UnknownNameError for any other."""
     known = metadata["render_modes"]
     return None if mode is None else require_name("render mode", mode, known, "Leave it out for none.")
+
+
+def require_task(env: gymnasium.Env[Any, Any], task_id: str | None) -> None:
+    """Refuses a task that an environment of named tasks does not have: before a reset draws, or ends an episode."""
+    core = env.unwrapped
+    if task_id is not None and hasattr(core, "task_type_of"):
+        core.task_type_of(task_id)
 
 
 class Snapshot(NamedTuple):

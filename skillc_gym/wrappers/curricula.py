@@ -12,6 +12,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
+from skillc_gym.envs.base import require_task
 from skillc_gym.errors import ConfigError
 from skillc_gym.panels import tasks_by_type
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
@@ -80,7 +81,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        _require_task(self, options)
+        require_task(self, (options or {}).get("task_id"))  # what is refused moves no draw
         self._draws = draws = _own_draws(self, seed, 1, self._draws)
         # Always the same three draws, so that an option given once does not shift the episodes after it.
         task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
@@ -89,13 +90,6 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         kind = self._type_of.get(chosen["task_id"], "")
         chosen.setdefault("skill", kind in self.curriculum.active and coin < self.curriculum.rho_with(kind))
         return self.env.reset(seed=seed, options=chosen)
-
-
-def _require_task(env: gymnasium.Env[Any, Any], options: Mapping[str, Any] | None) -> None:
-    """Refuses a task that there is not before anything is drawn: what is refused moves no draw."""
-    task_id, core = (options or {}).get("task_id"), env.unwrapped
-    if task_id is not None and hasattr(core, "task_type_of"):
-        core.task_type_of(task_id)
 
 
 def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:
@@ -165,7 +159,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
-        _require_task(self, options)
+        require_task(self, (options or {}).get("task_id"))  # what is refused moves no draw
         self._draws = _own_draws(self, seed, 2, self._draws)
         proposed = self.curriculum.propose(1, self._draws)[0]
         return self.env.reset(seed=seed, options=_with_task(options, proposed))

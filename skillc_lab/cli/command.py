@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from skillc_gym.errors import ConfigError, MissingDataError, SkillCError, missing_extra
+from skillc_gym.pages import printable
 from skillc_lab.cli.extras import extra_of
 from skillc_lab.cli.options import parse
 from trainers.base import interrupts
@@ -84,18 +84,14 @@ def _with_extra(error: Exception) -> Exception:
 # What commands say: results on standard output, everything else on standard error -----------------------------------
 
 
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What would steer a terminal, or cannot be written: texts may be strangers'."""
-
-
 def say(text: str) -> None:
     """Writes a result."""
-    sys.stdout.write(_STEERING.sub("\ufffd", text) + "\n")
+    sys.stdout.write(printable(text) + "\n")
 
 
 def complain(text: str) -> None:
     """Writes what a person should know but no program should read."""
-    sys.stderr.write(_STEERING.sub("\ufffd", text) + "\n")
+    sys.stderr.write(printable(text) + "\n")
 
 
 def count_line(name: str, done: int, total: int, tail: str = "") -> None:

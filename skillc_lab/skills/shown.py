@@ -12,6 +12,7 @@ from typing import Literal
 from skill_library import GRADES, SkillLibrary
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
+from skillc_gym.pages import printable
 from skillc_lab.skills.libraries import Flaw
 from skillc_lab.tables import Table
 
@@ -100,11 +101,6 @@ def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None)
         name = f"{each.skill or 'a text without a name'}, shown for {each.task_type or 'no task type'}"
         flaws += [Flaw(printable(name), fault, True) for fault in _faults(each, library)]
     return flaws
-
-
-def printable(text: str) -> str:
-    """The text without what would steer a terminal or cannot be written as UTF-8; a model may have written it."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 def _prompted(episode: Episode) -> bool:

@@ -177,8 +177,8 @@ class ServerClient:
     def _refuse_told(self, error: Mapping[str, Any]) -> NoReturn:
         """An error that comes with status 200, since the model had begun: as if it had the status that it names."""
         code = error.get("code")
-        status = 400 if code == "context_length_exceeded" else 500
-        status = code if isinstance(code, int) and 400 <= code < 600 else status
+        named = isinstance(code, int) and 400 <= code < 600
+        status = code if named else 400 if code == "context_length_exceeded" else 500
         self._refuse(httpx.Response(status, json={"error": error}))
 
     def _clean(self, words: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -199,6 +199,15 @@ def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, An
     write_json(folder / MEMORY_FILE, {**method, "state": dict(state)})
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value of JSON, but for the names of its fields."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+
+
 def policy_memory(config: TrainConfig) -> SkillMemory | None:
     """The memory that lies beside the configured policy, None if there is none; a CheckpointError if it is damaged."""
     path = Path(config.model_path) / MEMORY_FILE
@@ -214,9 +223,8 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
             "environment's own skills"
         )
     try:
-        named = [saved["preset"], *saved["preset_options"].values()]
-        if any(isinstance(name, str) and ":" in name for name in named):
-            raise ValueError(f"it names code of its own, which is not run: {named}")
+        if code := [text for text in _texts([saved["preset"], saved["preset_options"]]) if ":" in text]:
+            raise ValueError(f"it names code of its own, which is not run: {code[0]}")
         part = recipe_in(config.env, str(saved["preset"]), saved["preset_options"]).memory
         if isinstance(part, BankOptions):
             part = replace(part, bank=None)  # the file that the run began with need not be there any more

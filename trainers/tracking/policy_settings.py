@@ -75,22 +75,29 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     return parts
 
 
-def _require_harmless(model: str, taken: Mapping[str, Any]) -> None:
-    """Refuses to run what a policy's folder names beyond the suite: it may be a stranger's."""
-    named = {name: taken[name] for name in ("env", "engine") if ":" in str(taken.get(name) or "")}
-    named |= {"env_wrappers": taken["env_wrappers"]} if taken.get("env_wrappers") else {}
-    named |= {"engine": taken["engine"]} if taken.get("engine") == "openai" else {}
-    named |= {"env_options": {"engine": "textworld"}} if _plays_upstream(taken.get("env_options")) else {}
-    if named:
+_HARMLESS = {"engine": ("native",), "noun_tagger": ("builtin", "spacy")}
+"""Options of environments that may name programs, and what they may be where a policy's folder says it."""
+
+
+def _require_harmless(model: str, kept: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuses to run what a policy's folder names beyond the suite, as it may be a stranger's; what is given stands."""
+    own = [name for name in ("env", "env_wrappers", "engine") if name not in given]
+    foreign = {name: kept[name] for name in own if _is_foreign(name, kept.get(name))}
+    asked, options = given.get("env_options") or {}, kept.get("env_options") or {}
+    programs = {name: options[name] for name in _HARMLESS.keys() & options.keys() - asked.keys()}
+    if programs := {name: value for name, value in programs.items() if value not in _HARMLESS[name]}:
+        foreign["env_options"] = programs
+    if foreign:
         raise ConfigError(
-            f"{model} says that it plays with {_written(named)}, which is code or a server of its own; look at it, and "
-            "give it yourself if you trust it."
+            f"{model} says that it plays with {_written(foreign)}, which is code or a server of its own; look at it, "
+            "and give it yourself if you trust it."
         )
 
 
-def _plays_upstream(options: Any) -> bool:
-    """Whether upstream's engine, which evaluates what game files say, is among an environment's options."""
-    return isinstance(options, Mapping) and options.get("engine") == "textworld"
+def _is_foreign(name: str, value: Any) -> bool:
+    if name == "engine":  # what a policy learned to choose with is all that is ever written
+        return value not in (None, TrainConfig.engine, "choosing")
+    return bool(value) if name == "env_wrappers" else ":" in str(value or "")
 
 
 def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
@@ -109,11 +116,12 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
         said.append(f"Warning: {model} was made with {made}, and {told} was given.")
     # An environment or data of another kind have their own.
     dropped = [*(_WORLD if "env" in differing else _TASKS if "data" in differing else ())]
-    dropped += _ENGINE if "engine" in differing else ()
+    # A server's address, or the variable of its key, is never the folder's to say.
+    dropped += _ENGINE if "engine" in differing or playing.get("engine") != "choosing" else ()
     dropped += ("chat_options",) if "chat" in differing else ()  # which changed the wording that it was made with
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
-    _require_harmless(model, {name: value for name, value in kept.items() if name not in given})
+    _require_harmless(model, {**kept, "engine": playing.get("engine")}, given)
     if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
         said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
         kept["data"] = None

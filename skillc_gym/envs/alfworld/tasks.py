@@ -48,6 +48,16 @@ def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
 
 def task_type_of(task_id: str) -> str:
     """Returns the full task type that a task id (or a task folder's name) begins with; UnknownNameError for none."""
-    parts = task_id.split("/")
-    folder = parts[1] if len(parts) == 3 else parts[0]
-    return require_name("task type", folder.split("-", 1)[0], TASK_TYPES, f"It was read from {task_id!r}.")
+    return require_name("task type", _parts(task_id)[0], TASK_TYPES, f"It was read from {task_id!r}.")
+
+
+def named_kinds(task_id: str) -> tuple[str, str] | None:
+    """The kinds of thing and place (or lamp) that a task folder names, in lower case; None where it names none."""
+    parts = _parts(task_id)
+    return (parts[1].lower(), parts[3].lower()) if len(parts) == 5 else None
+
+
+def _parts(task_id: str) -> list[str]:
+    """Of the task folder's name: type, thing, movable receptacle, place, scene."""
+    folders = task_id.split("/")
+    return (folders[1] if len(folders) == 3 else folders[0]).split("-")

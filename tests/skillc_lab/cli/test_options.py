@@ -271,9 +271,9 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(capsys):
 
 
 def test_what_strangers_wrote_steers_no_terminal(capsys):
-    say("a\x1bc\tb\x9b2J")
+    say("a\x1bc\tb\x9b2J\u202e")
     complain("\x1b]0;x\x07")
-    assert capsys.readouterr() == ("a\ufffdc\tb\ufffd2J\n", "\ufffd]0;x\ufffd\n")
+    assert capsys.readouterr() == ("a\ufffdc\tb\ufffd2J\ufffd\n", "\ufffd]0;x\ufffd\n")
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), ModuleNotFoundError("No module named 'trainerz'", name="trainerz")])

@@ -177,6 +177,7 @@ def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: 
         ({"env": "webshop"}, r"learned in 'webshop'.*--memory library"),
         ({"state": {}}, "is no skill memory"),
         ({"preset": "this:x"}, "names code of its own"),
+        ({"preset_options": {"rows": ["this:x"]}}, "names code of its own"),
         (None, "is no skill memory"),
     ],
 )

@@ -123,6 +123,7 @@ def test_a_bad_file_is_a_clear_error(tmp_path: Path, content: str) -> None:
         {"engine": "openai", "engine_options": {"base_url": "http://evil.example/v1", "key_variable": "SECRET"}},
         {"engine": "module:ENGINE"},
         {"env_options": {"engine": "textworld"}},
+        {"env_options": {"noun_tagger": "/a/package/of/spacy"}},
     ],
 )
 def test_code_and_servers_are_taken_from_whoever_asks_and_no_policy(policy: Path, named: dict[str, Any]) -> None:
@@ -132,6 +133,12 @@ def test_code_and_servers_are_taken_from_whoever_asks_and_no_policy(policy: Path
     with pytest.raises(ConfigError, match="which is code or a server of its own"):
         completed(model=str(policy))
     assert completed(model=str(policy), **named)[0]["model"] == str(policy)
+    server, more = {"engine": "openai", "engine_options": {"timeout": 9}}, {"env_options": {"goal_order": "products"}}
+    if "engine" in named:
+        assert completed(model=str(policy), **server)[0]["engine_options"] == {"timeout": 9}, "no address, no key"
+    if "env_options" in named:
+        with pytest.raises(ConfigError, match="which is code or a server of its own"):
+            completed(model=str(policy), **more)
 
 
 def test_a_policy_of_a_newer_version_asks_for_an_update(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import ParsedGoal, parse_goal
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES
+from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, named_kinds
 from skillc_gym.errors import ConfigError, InvalidGameError
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ class Planner:
 
 def _wanted(game: Game) -> ParsedGoal:
     """By the name of the task's folder, since people word sentences as they like; else by the sentence."""
-    words = game.task_id.split("/")[-2:][0].lower().split("-")
-    return ParsedGoal(words[1], words[3]) if len(words) == 5 else parse_goal(game.task)
+    kinds = named_kinds(game.task_id)
+    return ParsedGoal(*kinds) if kinds else parse_goal(game.task)
 
 
 def _of_kind(names: tuple[str, ...], kind: str) -> frozenset[int]:

@@ -17,7 +17,8 @@ function read(withHtml) {
   }
   const controls = [...main.querySelectorAll(CONTROLS)].map((element) => {
     if (element.tagName === "BUTTON") return ["button", element.textContent, "", element.value, false];
-    if (element.tagName === "A") return ["link", element.textContent, "", element.getAttribute("href"), element.classList.contains("clicked")];
+    const looked_at = element.classList.contains("clicked");
+    if (element.tagName === "A") return ["link", element.textContent, "", element.getAttribute("href"), looked_at];
     const radio = element.control;
     return ["option", element.textContent, radio.name, radio.getAttribute("value"), radio.hasAttribute("checked")];
   });
