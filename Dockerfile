@@ -1,5 +1,4 @@
-# skillc-gym on processors: docker build -t skillc-gym . && mkdir -p runs && chmod a+rwx runs
-# docker run --rm -v "$PWD/runs:/home/agent/runs" skillc-gym demo --quick
+# skillc-gym on processors: docker build -t skillc-gym . && mkdir -p runs && chmod a+rwx runs && docker run --rm -v "$PWD/runs:/home/agent/runs" skillc-gym demo --quick
 FROM python:3.11-slim@sha256:e41613d42d4891e4930f79523f93f81bbc7632584ec65e36ab055f41a800b41e
 # One package index more to look for torch's build for processors.
 ARG TORCH_INDEX=""
