@@ -75,7 +75,7 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     return parts
 
 
-_HARMLESS = {"engine": ("native",), "noun_tagger": ("builtin", "spacy")}
+_HARMLESS = {"engine": ("native",), "noun_tagger": ("builtin", "spacy", None)}
 """Options of environments that may name programs, and what they may be where a policy's folder says it."""
 
 
