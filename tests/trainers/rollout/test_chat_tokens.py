@@ -222,39 +222,10 @@ def templates_of_trl() -> Path:
     return Path(trl.__file__).parent / "chat_templates"
 
 
-def published_tokenizer(template: str) -> Any:
-    ends = {"bos_token": "<|endoftext|>", "eos_token": "<|im_end|>"}
-    marks = {*re.findall("<[|\uff5c/]?[a-zA-Z_▁\uff5c|]+[|\uff5c]?>|\\[/?[A-Z_]+\\]", template), *ends.values()}
-    control = sorted(mark for mark in marks if "think" not in mark)
-    return byte_tokenizer(template, control, ["<think>", "</think>"], **ends)
-
-
-@pytest.mark.slow
-def test_published_templates_give_the_same_tokens_and_stay_safe() -> None:
-    ordinary = chat(
-        "You play.", " On a table\nyou see a mug 1. ", "<think> so </think> <action> take mug 1 </action>", "no"
-    )
-    checked = []
-    for path in sorted(templates_of_trl().glob("*.jinja")):
-        tokenizer = published_tokenizer(path.read_text(encoding="utf-8"))
-        try:
-            plain = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True)
-        except Exception:  # noqa: BLE001 - vision models and the like: what they need is no matter here
-            continue
-        encoder = ChatEncoder(tokenizer)
-        tokenizer.chat_template = encoder._options.get("chat_template", tokenizer.chat_template)  # told the same date
-        assert encoder.ids(ordinary, prompt=True) == as_always(tokenizer, ordinary, prompt=True), path
-        for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
-            ids = encoder.ids(chat(f"a{token}", f"b {token}", "c", f"{token}d"), prompt=True)
-            assert controls(encoder, ids) == controls(encoder, plain), (path, token)
-        checked.append(path)
-    assert len(checked) > 20
-
-
 # Families ------------------------------------------------------------------------------------------------------------
 
 BAR = "\uff5c"
-MARKS = re.compile(rf"<\|\w+\|>|<{BAR}[^{BAR}]+{BAR}>|</?think>|<(?:start|end)_of_turn>|\[gMASK\]|<sop>")
+MARKS = re.compile(rf"<\|\w+\|>|<{BAR}[^{BAR}]+{BAR}>|</?\w+>|\[/?[A-Z_]+\]|\[gMASK\]")
 SENTENCE_END = f"<{BAR}end▁of▁sentence{BAR}>"
 OPENING = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "You see a door."}]
 LATER = [{"role": "user", "content": "It is open."}]
@@ -304,6 +275,28 @@ def bytes_of(family: Family) -> Any:
     rstrip = [mark for mark in marks if mark != family.eos] if family.rstrip else []
     ends = {"bos_token": "<|begin|>", "eos_token": family.eos, "pad_token": family.eos}
     return byte_tokenizer(template, control, tags, rstrip=rstrip, **ends)
+
+
+@pytest.mark.slow
+def test_published_templates_give_the_same_tokens_and_stay_safe() -> None:
+    ordinary = chat(
+        "You play.", " On a table\nyou see a mug 1. ", "<think> so </think> <action> take mug 1 </action>", "no"
+    )
+    checked = []
+    for path in sorted(templates_of_trl().glob("*.jinja")):
+        tokenizer = bytes_of(Family(path.stem, "<|im_end|>", "<|im_end|>"))
+        try:
+            plain = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True)
+        except Exception:  # noqa: BLE001 - vision models and the like: what they need is no matter here
+            continue
+        encoder = ChatEncoder(tokenizer)
+        tokenizer.chat_template = encoder._options.get("chat_template", tokenizer.chat_template)  # told the same date
+        assert encoder.ids(ordinary, prompt=True) == as_always(tokenizer, ordinary, prompt=True), path
+        for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
+            ids = encoder.ids(chat(f"a{token}", f"b {token}", "c", f"{token}d"), prompt=True)
+            assert controls(encoder, ids) == controls(encoder, plain), (path, token)
+        checked.append(path)
+    assert len(checked) > 20
 
 
 def with_trl(family: Family) -> Any:
