@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from benchmarks.parity_alfworld import random_walk
 from skillc_gym.envs.alfworld.engine.goals import compile_goal
 from skillc_gym.envs.alfworld.engine.pddl import (
-    MAX_CHARACTERS,
     cleaning_kinds,
     domain_actions,
     domain_text,
@@ -39,11 +38,6 @@ def write(tree):
 @given(TREES)
 def test_what_is_written_is_read(tree):
     assert parse_expression(write(tree)) == tree
-
-
-def test_a_text_that_is_too_long_is_not_read():
-    with pytest.raises(InvalidGameError, match="at most 1,000,000"):
-        parse_expression(" " * (MAX_CHARACTERS + 1))
 
 
 def test_a_problem_is_read_in_lower_case_without_costs_comments_and_duplicates():
@@ -138,13 +132,8 @@ def test_a_domain_that_cleans_at_basins_alone_is_alfworlds_too():
     assert cleaning_kinds(domain_text()) == ("sinktype", "sinkbasintype")
 
 
-def test_goals_that_cannot_be_played_are_refused(house):
-    with pytest.raises(InvalidGameError, match="neither an object"):
-        house(1, goal="(checked ?r)")
-    with pytest.raises(InvalidGameError, match="checked"):
-        house(1, goal="(exists (?r - receptacle) (checked ?r))")
-
-
-def test_a_goal_without_conditions_is_won():
+def test_a_goal_without_conditions_is_won_and_one_that_cannot_be_played_is_refused(house):
     problem = parse_problem("(define (problem p) (:objects a - object) (:init (x a)) (:goal (and)))")
     assert compile_goal(Tables(problem)).reached(None)
+    with pytest.raises(InvalidGameError, match="checked"):
+        house(1, goal="(exists (?r - receptacle) (checked ?r))")

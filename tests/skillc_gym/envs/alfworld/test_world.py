@@ -93,10 +93,6 @@ def test_games_share_their_words_and_differ_in_the_task(template):
     assert other is words
     assert other_task == task.replace("to: ", "to: now ")
     assert goal_of(other_task) == f"now {goal_of(task)}"
-
-
-def test_lists_are_written_with_commas_and_a_last_and(template):
-    words, _ = read_wording(template["grammar"])
     assert [words.listing(["x", "y", "z"][:count]) for count in range(4)] == ["nothing", "x", "x, and y", "x, y, and z"]
 
 
