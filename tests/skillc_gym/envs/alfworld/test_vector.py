@@ -71,10 +71,11 @@ def test_what_is_for_the_sync_mode_goes_there_and_is_refused_by_the_fast_vector(
         make(**asked)
 
 
-def test_a_vector_can_be_made_again_from_its_spec():
-    envs = make(num_envs=2, autoreset_mode="SameStep")
-    again = gym.make_vec(envs.spec)
+def test_a_vector_has_games_and_can_be_made_again_from_its_spec():
+    again = gym.make_vec(make(num_envs=2, autoreset_mode="SameStep").spec)
     assert (again.num_envs, again.autoreset_mode) == (2, AutoresetMode.SAME_STEP)
+    with pytest.raises(ConfigError, match="num_envs is a whole number from 1 up"):
+        ALFWorldVectorEnv(0, **GAMES)
 
 
 @pytest.mark.parametrize(("asked", "limit"), [(None, 50), (-1, None), (3, 3)])
@@ -94,11 +95,6 @@ def test_some_games_can_be_reset_alone():
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1].startswith("-= Welcome")
     assert infos["_task_id"].tolist() == [False, True, False]
-
-
-def test_a_vector_has_games():
-    with pytest.raises(ConfigError, match="num_envs is a whole number from 1 up"):
-        ALFWorldVectorEnv(0, **GAMES)
 
 
 # Other processes, and threads --------------------------------------------------------------------------------------
