@@ -107,12 +107,14 @@ def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
     _, info = numbered.reset(seed=0)
     info["action_mask"][:] = 0
     assert numbered.action_masks().any()
-    chat = ChatPrompt(pick_env())
+    chat = ChatPrompt(numbered)
     info = chat.reset(seed=0)[1]
     recorder = EpisodeRecorder("", info)
     info["messages"][0]["content"] = "changed"
     info["messages"].append({"role": "user", "content": "more"})
-    assert chat.step("look")[-1]["messages"][0]["content"] != "changed"
+    messages = chat.step(0)[-1]["messages"]
+    assert messages[0]["content"] != "changed"
+    assert messages[-2] == {"role": "assistant", "content": "0"}, "a chat takes numbered commands"
     assert len(recorder.episode().messages) == len(info["messages"]) - 1
 
 
