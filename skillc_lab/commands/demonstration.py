@@ -131,13 +131,10 @@ class DemoOptions:
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
         chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
-        given = {
-            "policy": None if self.policy is None else str(self.policy),
-            "data": "generated" if self.quick else self.place,
-        }
-        quick: dict[str, Any] = {"quick": True} if self.quick else {}
-        quick |= {"model": self.model} if self.model else {}
-        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": [self.split]}
+        chosen |= {"policy": None if self.policy is None else str(self.policy)}
+        chosen |= {"data": "generated" if self.quick else self.place}
+        chosen |= {name: value for name in ("quick", "model") if (value := getattr(self, name))}
+        return {**chosen, "held_out": self.per_type, "held_out_splits": [self.split]}
 
     def further_settings(self) -> dict[str, Any]:
         """Those of training that were named, by their current names."""
@@ -150,16 +147,11 @@ class DemoOptions:
         """The training configuration behind the demonstration."""
         # What halves the time might not go with a policy or an option of the user's own.
         theirs = self.policy is not None or self.train_options.keys() & {"engine", "attention", "lora_dropout"}
-        settings: dict[str, Any] = {
-            "model": str(self.start),
-            "method": self.method,
-            "steps": self.steps,
-            "seed": self.seed,
-            "run": str(self.folder),
-            **small_policy_settings(self.env, self.place),
-            **({} if theirs else _QUICK),
-        }
-        return TrainConfig(**{**settings, **self.further_settings()})
+        quick = {} if theirs else _QUICK
+        chosen = {"method": self.method, "steps": self.steps, "seed": self.seed}
+        chosen |= {"model": str(self.start), "run": str(self.folder)}
+        small = small_policy_settings(self.env, self.place)
+        return TrainConfig(**{**chosen, **small, **quick, **self.further_settings()})
 
 
 def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
