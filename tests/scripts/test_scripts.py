@@ -125,26 +125,21 @@ def machine(tmp_path: Path):
     [
         (["cpu", "cuda"], {}, 0, ["cpu"], r"\A\Z"),
         (["cpu", "cuda"], {"torch": "default"}, 0, ["cuda"], ""),
+        (["cuda"], {"uv_says": ""}, 0, [], "uv, which knows"),
         (["cuda"], {"uv_says": "cause: no such host"}, 0, ["cuda"], r"\(no such host\)[\s\S]*GB"),
         (["other"], {}, 1, [], "HASHES"),
     ],
-    ids=["the configured index", "the default build", "its size is said", "what no hash knows"],
+    ids=["the configured index", "the default build", "by uv", "its size is said", "what no hash knows"],
 )
 def test_what_can_be_installed_is(machine, tmp_path: Path, builds, options, ended, found, said):
     wheel(tmp_path / "all" / "other", "torch", "2.13.0", **{"torch.py": "a stranger's"})
-    done = machine(builds, **options)
+    done, asked = machine(builds, **options), tmp_path / "asked"
     assert (done.returncode, [path.read_text() for path in tmp_path.glob("site/torch.py")]) == (ended, found)
-    assert (tmp_path / "asked").exists() == ("cpu" not in builds), "uv is asked where the index has no such build"
     assert re.search(said, done.stderr if ended else done.stdout)
-
-
-def test_uv_is_asked_for_the_pinned_build_without_naming_a_host(machine, tmp_path: Path):
-    done = machine(["cuda"], uv_says="")
-    asked = (tmp_path / "asked").read_text().strip()
-    assert done.returncode == 0
-    assert "--torch-backend cpu" in asked
-    assert asked.endswith(f"--require-hashes -r {tmp_path}/constraints-torch-cpu.txt")
-    assert "://" not in INSTALL.read_text()
+    assert asked.exists() == ("cpu" not in builds), "uv is asked where the index has no such build"
+    pinned = f"--torch-backend cpu --no-deps --require-hashes -r {tmp_path}/constraints-torch-cpu.txt\n"
+    assert not asked.exists() or asked.read_text().endswith(pinned)
+    assert "://" not in INSTALL.read_text(), "uv knows where torch is published"
 
 
 # Slurm's batch file, with stand-ins for Slurm and the launcher --------------------------------------------------------

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
@@ -293,22 +292,6 @@ def test_an_interrupted_run_goes_on(games, capsys, wait_for):
     assert f"(step {done[-1]})" in capsys.readouterr().err
     assert updates() == [1, 2, 3, 4]
     assert (run / "policy/model.safetensors").exists()
-
-
-@needs_trl
-@pytest.mark.parametrize(
-    ("name", "where", "words"),
-    [
-        ("train", "trainers.training.run", "model=x"),
-        ("evaluate", "trainers.evaluation.evaluate_policy", "model=x"),
-        ("demo", "skillc_lab.commands.demo.run_demo_versus", ""),
-        ("tools make-policy", "skillc_lab.commands.make_policy.make_policy", "--out policy"),
-    ],
-)
-def test_ctrl_c_outside_training_is_no_traceback(name, where, words, monkeypatch, capsys):
-    monkeypatch.setattr(where, Mock(side_effect=KeyboardInterrupt))
-    assert skillc(f"{name} {words}".split()) == 130
-    assert f"skillc {name}: interrupted" in capsys.readouterr().err
 
 
 def test_two_evaluations_do_not_write_into_one_folder(tmp_path, says):

@@ -56,7 +56,7 @@ def test_an_interrupted_demonstration_goes_on_and_sums_up(tmp_path):
     options = DemoOptions(out=tmp_path, steps=2, held_out=1, held_out_split="valid_seen", train_options=SMALL)
     assert run_demo(options, progress=StopsAfter(2))["finished"] is False
     left = (tmp_path / "before" / "report.json").read_bytes()
-    summary = run_demo(options)
+    summary = run_demo(options, progress=SilentProgress())
     assert (tmp_path / "before" / "report.json").read_bytes() == left
     records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in records if record["event"] == "train"] == [1, 2]
@@ -133,7 +133,8 @@ def test_what_is_left_open_is_the_environments():
 @pytest.mark.slow
 def test_the_shop_is_demonstrated_with_the_shipped_policy(tmp_path):
     few = {"tasks_per_step": 2, "group_size": 2, "panel_per_type": 2, "validate_every": 1, "save_every": 1}
-    summary = run_demo(DemoOptions(out=tmp_path, env="webshop", steps=1, held_out=12, train_options=few))
+    options = DemoOptions(out=tmp_path, env="webshop", steps=1, held_out=12, train_options=few)
+    summary = run_demo(options, progress=SilentProgress())
     assert (summary["env"], summary["split"], summary["games"]) == ("webshop", "test", 12)
     assert summary["sr_with_before"] > 0.5 > summary["sr_without_before"]
 
@@ -161,10 +162,10 @@ def test_lines_of_all_logs_come_whole_and_with_their_names(tmp_path):
 def test_mistakes_are_found_before_a_process_starts_and_a_run_that_failed_is_named(two, monkeypatch):
     monkeypatch.setattr(demonstration, "run_jobs", Mock(side_effect=AssertionError("a process was started")))
     with pytest.raises(UnknownNameError, match="grop"):
-        run_demo_versus(replace(two, versus="grop"))
+        run_demo_versus(replace(two, versus="grop"), say=str)
     monkeypatch.setattr(demonstration, "run_jobs", lambda work, jobs, workers: ((job, False) for job in jobs.values()))
     with pytest.raises(ConfigError, match=r"guarded_imitation and grpo failed; .*grpo\.log says why"):
-        run_demo_versus(two)
+        run_demo_versus(two, say=str)
 
 
 @pytest.mark.slow
@@ -187,7 +188,7 @@ def test_both_are_trained_and_shown_on_one_page(two, monkeypatch):
         run_demo_versus(two, say=said.append)
     assert said == ["guarded_imitation  step of guarded_imitation"]
     stop_after = ""
-    summary = run_demo_versus(two)
+    summary = run_demo_versus(two, say=str)
     assert begun == ["guarded_imitation", "grpo"]  # what was finished is not run again
     assert json.loads((two.folder / "summary.json").read_text()) == json.loads(json.dumps(summary))
     assert (summary["preset"], summary["beside"]["preset"]) == ("guarded_imitation", "grpo")
@@ -217,7 +218,7 @@ def test_the_command_shows_both_conditions_and_the_page(tmp_path, capsys):
 def test_a_trained_policy_stands_beside_its_start(tmp_path):
     options = DemoOptions(out=tmp_path / "out", env="webshop", policy=tmp_path / "policy", held_out=1)
     shutil.copytree(shipped_policy("webshop"), options.policy)
-    result = run_quick_demo(options)
+    result = run_quick_demo(options, progress=SilentProgress())
     assert list(result["policies"]) == ["start", "trained"]
     assert result["policies"]["start"] == result["policies"]["trained"]
     heads = re.split(r"\s{2,}", result["example"].split("\n")[2])
@@ -228,7 +229,7 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path):
 
 
 def test_another_start_plays_with_its_own_settings(tmp_path):
-    result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1))
+    result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1), progress=SilentProgress())
     assert json.loads((tmp_path / "start" / "evaluation.json").read_text())["max_episode_steps"] == 20
     assert "skillc train --model shipped" in demo.describe_quick_demo(result, "shipped")
 

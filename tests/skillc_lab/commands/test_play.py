@@ -81,10 +81,10 @@ def test_going_back_leads_into_the_same_house():
     assert shortest_plan(game.env) == plan
 
 
-def test_commands_stand_in_columns_read_downwards():
-    columns = in_columns(["go", "look", "open", "take", "use"], width=14).splitlines()
-    assert columns == ["go     take", "look   use", "open"]
-    assert in_columns(["one long name"], width=5) == "one long name"
+def test_commands_stand_in_columns_read_downwards(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "14")
+    assert in_columns(["go", "look", "open", "take", "use"]).splitlines() == ["go     take", "look   use", "open"]
+    assert in_columns(["a name longer than that"]) == "a name longer than that"
 
 
 def test_the_players_words_show_what_they_say(game):
