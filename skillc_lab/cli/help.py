@@ -60,7 +60,7 @@ def _chosen(words: Sequence[str], kind: str, default: str) -> str | None:
 
 def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     """(option, meaning) of every option of a tree of parts, under its own name and with the part's before it."""
-    own = field_docs(type(part))
+    own = field_docs(part.__class__)
     for name in (spec.name for spec in fields(part) if spec.name in own):
         yield name, own[name]
         yield f"{prefix}.{name}", own[name]
