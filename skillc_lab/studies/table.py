@@ -87,10 +87,6 @@ class MethodRow:
             return {}
         return {arm: change(self.cells, self.before, skill=arm == "with") for arm in ("without", "with")}
 
-    def mean(self, what: Callable[[CellResult], float]) -> float:
-        """The mean of something over the seeds."""
-        return fmean(map(what, self.cells))
-
 
 def method_rows(
     cells: Sequence[CellResult], baseline: str, budget: int, before: CellResult | None = None
@@ -106,8 +102,8 @@ def method_rows(
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
     base = by_method[baseline]
     others = {name: own for name, own in by_method.items() if name != baseline}
-    against = _against({name: difference(own, base) for name, own in others.items()}, len(base))
-    areas = _against({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
+    against = judged({name: difference(own, base) for name, own in others.items()}, len(base))
+    areas = judged({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
     steps = max(1, min(cell.usage.env_steps for cell in cells))
     return [
         MethodRow(name, own, budget, steps, before, against.get(name), areas.get(name))
@@ -115,23 +111,22 @@ def method_rows(
     ]
 
 
-def _against(differences: Mapping[str, Difference], seeds: int) -> dict[str, BaselineComparison]:
+def judged(differences: Mapping[str, Difference], seeds: int = 2) -> dict[str, BaselineComparison]:
     """Holm's step over the methods, for differences and for equivalences.
 
     One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
     baseline than the others are: neither gets a verdict, nor a share in the adjustment.
     """
-    whole = {name: found for name, found in differences.items() if found.seeds == seeds > 1}
+    whole = {name: found for name, found in differences.items() if found.seeds >= max(seeds, 2)}
     differ = holm({name: found.p_value for name, found in whole.items()})
     equal = holm({name: found.equivalence_p() for name, found in whole.items()})
-
-    def judged(name: str, found: Difference) -> BaselineComparison:
+    judgements = {}
+    for name, found in differences.items():
         p_value = differ.get(name, 1.0)
         few = 1 < found.seeds < seeds
         verdict: Verdict = "fewer seeds" if few else found.verdict(p_value, equal.get(name, 1.0))
-        return BaselineComparison(found, p_value, verdict)
-
-    return {name: judged(name, found) for name, found in differences.items()}
+        judgements[name] = BaselineComparison(found, p_value, verdict)
+    return judgements
 
 
 # The table ----------------------------------------------------------------------------------------------------------
@@ -166,7 +161,7 @@ def _ahead(against: BaselineComparison | None) -> str:
 
 
 def _mean(value: Callable[[CellResult], float]) -> Callable[[MethodRow], str]:
-    return lambda row: f"{row.mean(value):,.0f}"
+    return lambda row: f"{fmean(map(value, row.cells)):,.0f}"
 
 
 COLUMNS: tuple[Column, ...] = (
