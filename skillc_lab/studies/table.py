@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
+from skillc_lab.studies.result import CellResult, by_env_steps
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
 from skillc_lab.tables import ACTED, Table, acted_cell, points, rate
 from trainers.stats import Difference, MeanEstimate, Verdict, holm, sign_flip_p
@@ -76,8 +76,9 @@ class MethodRow:
     @property
     def tokens_to_target(self) -> int | None:
         """Median tokens until a validation first showed 60 %; None if half of the seeds never got there."""
-        reached = (tokens_to_reach(cell.curve, _TARGET) for cell in self.cells)
-        middle = median(math.inf if tokens is None else tokens for tokens in reached)
+        middle = median(
+            next((point.tokens for point in cell.curve if point.without >= _TARGET), math.inf) for cell in self.cells
+        )
         return int(middle) if math.isfinite(middle) else None
 
     @cached_property
@@ -86,6 +87,10 @@ class MethodRow:
         if self.before is None:
             return {}
         return {arm: change(self.cells, self.before, skill=arm == "with") for arm in ("without", "with")}
+
+    def mean(self, what: Callable[[CellResult], float]) -> float:
+        """The mean of something over the seeds."""
+        return fmean(map(what, self.cells))
 
 
 def method_rows(
@@ -115,7 +120,8 @@ def judged(differences: Mapping[str, Difference], seeds: int = 2) -> dict[str, B
     """Holm's step over the methods, for differences and for equivalences.
 
     One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
-    baseline than the others are: neither gets a verdict, nor a share in the adjustment.
+    baseline than the others are: neither gets a verdict, nor a share in the adjustment. ``seeds`` are the baseline's;
+    where each difference has a baseline of its own, two are enough.
     """
     whole = {name: found for name, found in differences.items() if found.seeds >= max(seeds, 2)}
     differ = holm({name: found.p_value for name, found in whole.items()})
@@ -161,7 +167,7 @@ def _ahead(against: BaselineComparison | None) -> str:
 
 
 def _mean(value: Callable[[CellResult], float]) -> Callable[[MethodRow], str]:
-    return lambda row: f"{fmean(map(value, row.cells)):,.0f}"
+    return lambda row: f"{row.mean(value):,.0f}"
 
 
 COLUMNS: tuple[Column, ...] = (

@@ -173,6 +173,13 @@ def test_no_page_is_begun_without_what_draws_it(tmp_path, monkeypatch):
     assert not (run / "report").exists()
 
 
+def run_of(validations: dict[int, dict], updates: dict[int, dict] | None = None) -> RunRecords:
+    """Records of validations and updates by their steps."""
+    events = {"validation": validations, "train": updates or {}}
+    records = [{"step": at, "event": name, **each} for name, found in events.items() for at, each in found.items()]
+    return RunRecords.of(records, {})
+
+
 def titled(draw: plots.Draw, run: RunRecords) -> str:
     """The title that a plot gets."""
     axes = Figure().subplots()
@@ -182,25 +189,20 @@ def titled(draw: plots.Draw, run: RunRecords) -> str:
 
 def test_the_gaps_title_is_of_what_was_measured_and_any_type_has_a_name(tmp_path):
     dollars = "from $5 {a} \\\\b to $10"
-    validations = [
-        {"step": step, "event": "validation", "gap_smoothed": {dollars: 0.3 * gap}, "gap": {dollars: gap}, **rates}
-        for step, gap, rates in (
-            (0, 0.9, {"overall_with": 1.0, "overall_without": 0.1}),
-            (40, 0.4, {"overall_with": 0.9, "overall_without": 0.5}),
-        )
-    ]
+    gaps = {step: {"gap_smoothed": {dollars: 0.3 * gap}, "gap": {dollars: gap}} for step, gap in ((0, 0.9), (40, 0.4))}
+    gaps[0] |= {"overall_with": 1.0, "overall_without": 0.1}
+    gaps[40] |= {"overall_with": 0.9, "overall_without": 0.5}
     with canvas(tmp_path / "x.png", 5.0, 3.0) as figure:
-        plots.draw_gap(axes := figure.subplots(), RunRecords.of(validations, {}))
+        plots.draw_gap(axes := figure.subplots(), run_of(gaps))
         axes.legend()
     assert "With minus without: 90 → 40 points" in axes.get_title(loc="left")
 
 
 def test_types_beyond_what_is_drawn_are_not_counted_in_a_title():
     kinds = [f"k{number}" for number in range(100)]
-    told = [{"type": kind, "reason": "gap"} for kind in kinds]
-    first = {"step": 0, "event": "validation", "gap": dict.fromkeys(kinds, 0.5), "active": kinds, "retired": []}
-    run = RunRecords.of([first, {**first, "step": 1, "active": [], "retired": told}], {})
-    assert "64 of 64 task types" in titled(plots.draw_active, run)
+    first = {"gap": dict.fromkeys(kinds, 0.5), "active": kinds, "retired": []}
+    last = {**first, "active": [], "retired": [{"type": kind, "reason": "gap"} for kind in kinds]}
+    assert "64 of 64 task types" in titled(plots.draw_active, run_of({0: first, 1: last}))
 
 
 def test_an_interrupted_run_still_has_a_report(tmp_path):
@@ -234,26 +236,21 @@ def test_records_are_read_back_as_written():
 
 
 def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
-    told = [{"type": "heat", "reason": "gap"}]
-    validations = [
-        {"step": step, "event": "validation", "active": active, "retired": retired, "gap": dict.fromkeys(active)}
-        for step, active, retired in ((0, ["heat", "cool", "look"], []), (2, ["cool", "look"], told), (4, ["look"], []))
-    ]
-    kept = {1: ["heat", "cool", "look"], 2: ["heat", "cool", "look"], 3: ["cool", "look"], 4: ["look"]}
-    updates = [{"step": step, "event": "train", "active": active} for step, active in kept.items()]
-    run = RunRecords.of([*validations, *updates], {})
-    assert run.retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
+    kinds = ["heat", "cool", "look"]
+    validated = {
+        0: {"active": kinds, "gap": dict.fromkeys(kinds)},
+        2: {"active": kinds[1:], "retired": [{"type": "heat", "reason": "gap"}]},
+        4: {"active": kinds[2:]},
+    }
+    updates = {step: {"active": active} for step, active in enumerate((kinds, kinds, kinds[1:], kinds[2:]), 1)}
+    assert run_of(validated, updates).retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
 
 
 def test_titles_of_gate_and_share_are_of_each_types_own_ends():
     gates = {0: {"heat": 0.9, "cool": 0.8}, 40: {"heat": 0.5, "cool": 0.5}}
-    validations = [
-        {"step": step, "event": "validation", "gap": found, "active": ["heat", "cool"], "gate": found}
-        for step, found in gates.items()
-    ]
+    validated = {step: {"gap": found, "active": ["heat", "cool"], "gate": found} for step, found in gates.items()}
     shares = {1: {"heat": 0.5, "cool": 0.25}, 40: {"heat": 0.5}}
-    updates = [{"step": step, "event": "train", "rollout_fraction_with": found} for step, found in shares.items()]
-    run = RunRecords.of([*validations, *updates], {})
+    run = run_of(validated, {step: {"rollout_fraction_with": found} for step, found in shares.items()})
     assert "from 0.85 to 0.50" in titled(plots.draw_gate, run)
     assert "38 → 38 %" in titled(plots.draw_fraction, run), "an update that lacks a type changes no share"
 

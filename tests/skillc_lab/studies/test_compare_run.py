@@ -182,20 +182,14 @@ def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
 
 
 def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
-    plan = plan_of(toy_folder, tmp_path)
-
-    def revision(letter: str, *, changed: bool = False) -> None:
-        monkeypatch.setattr(comparison, "provenance", lambda: {"git": {"revision": letter * 40, "changed": changed}})
-
-    write_json(tmp_path / "runs" / "grpo-seed0" / "versions.json", {"git": {"revision": "a" * 40, "changed": False}})
-    revision("a")
-    comparison.require_one_revision(plan)
-    revision("b")
-    with pytest.raises(ConfigError, match=r"2 revisions \(aaaaaaaaaaaa, bbbbbbbbbbbb\)"):
-        comparison.require_one_revision(plan)
-    revision("a", changed=True)
-    with pytest.raises(ConfigError, match="with changes"):
-        comparison.require_one_revision(plan)
+    """What was begun counts too."""
+    plan, begun = plan_of(toy_folder, tmp_path), {"revision": "a" * 40, "changed": False}
+    write_json(tmp_path / "runs" / "grpo-seed0" / "versions.json", {"git": begun})
+    two = r"2 revisions \(aaaaaaaaaaaa, bbbbbbbbbbbb\)"
+    for now, fault in (({}, None), ({"revision": "b" * 40}, two), ({"changed": True}, "with changes")):
+        monkeypatch.setattr(comparison, "provenance", partial(dict, git={**begun, **now}))
+        with nullcontext() if fault is None else pytest.raises(ConfigError, match=fault):
+            comparison.require_one_revision(plan)
     comparison.require_one_revision(plan, allow_changes=True)
 
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -155,7 +155,7 @@ def played(started: str):
     """What plays a cell, as of a time; it writes down the plan's file, as `run_cell` does."""
 
     def work(plan, cell) -> None:
-        write_cell(plan, cell, cell_of(cell.place, [False], started=started, run_file=plan.declared.to_json()))
+        write_cell(plan, cell, cell_of(cell.place, [False], started=started, run_file=asdict(plan.declared)))
 
     return work
 
@@ -190,7 +190,7 @@ def test_a_cell_from_before_the_commit_or_of_another_file_refutes_it(run_file):
 
 def test_cells_from_before_the_commit_are_not_taken_from_a_record(run_file):
     plan, _, job = start(committed(run_file))
-    later = cell_of(job.place, [False], started=LATER, run_file=plan.declared.to_json())
+    later = cell_of(job.place, [False], started=LATER, run_file=asdict(plan.declared))
     with pytest.raises(ConfigError, match=f"{job.name} began {EARLIER}"):
         restore_cells(plan, ComparisonRecord(plan.title, plan.protocol, [replace(later, started=EARLIER)]))
     assert not (plan.folder / "cells").exists()
@@ -205,7 +205,7 @@ def test_the_record_says_when_it_was_declared_and_when_it_began(run_file):
     for said in (plan.declared.sha256, plan.declared.commit, plan.declared.committed, f'"first_cell": "{LATER}"'):
         assert str(said) in text
     (cell,) = read_record(plan.folder / "own.json").results
-    assert (cell.started, cell.run_file) == (LATER, plan.declared.to_json())
+    assert (cell.started, cell.run_file) == (LATER, asdict(plan.declared))
 
 
 # Jobs: as many at a time as asked for, failures passed over, none left behind -----------------------------------------
