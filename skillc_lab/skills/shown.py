@@ -20,9 +20,7 @@ Standing = Literal["same", "same and more", "changed", "not in it"]
 """How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
 its skill another text; or no skill of that name for the task type."""
 
-_GAP = "\n\n"
 _COPIES = "eval-*/*/outputs/transcripts.jsonl"
-_HEADS = ("type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256")
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
     texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]
     if any(shown.text == each.text for each in texts):
         return "same"
-    if any(each.text and shown.text.startswith(each.text + _GAP) for each in texts):
+    if any(each.text and shown.text.startswith(each.text + "\n\n") for each in texts):
         return "same and more"
     named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
     return "changed" if named else "not in it"
@@ -129,7 +127,8 @@ def shown_table(
     shown: Sequence[ShownText], library: SkillLibrary | None = None, count: Callable[[str], int] | None = None
 ) -> str:
     """A line per text, with its tokens if they can be counted, and how it stands to a library."""
-    heads, rows = [*_HEADS], [_row(each, count) for each in shown]
+    heads = ["type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256"]
+    rows = [_row(each, count) for each in shown]
     if library is not None:
         heads.append(f"{library.name} today")
         rows = [[*row, standing(each, library) or "-"] for row, each in zip(rows, shown, strict=True)]

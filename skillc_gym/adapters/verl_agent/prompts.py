@@ -150,16 +150,13 @@ def _is_minus(node: ast.expr | None) -> bool:
 
 def _template(node: Any, names: Mapping[str, str]) -> str:
     """A template of ``str.format`` from an f-string."""
-    pieces = [
-        _escaped(part.value) if isinstance(part, ast.Constant) else f"{{{_name(part.value, names)}}}"
-        for part in node.values
-    ]
+    pieces = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            pieces.append(_escaped(part.value))
+        else:  # an expression without a name of ours stands as it is, and `ChatFormat` names it in its refusal
+            pieces.append(f"{{{names.get(written := ast.unparse(part.value), written)}}}")
     return "".join(pieces)
-
-
-def _name(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Our name of what is filled in; an expression stands as it is, and `ChatFormat` names it in its refusal."""
-    return names.get(written := ast.unparse(node), written)
 
 
 def _renamed(template: str) -> str:
