@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skill_library import GRADES, SkillLibrary
+from skill_library import GRADES, SkillLibrary, SkillText
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_gym.pages import printable
@@ -43,8 +42,7 @@ class ShownText:
     @property
     def sha256(self) -> str:
         """Hex digest of the text in UTF-8, "" without a text."""
-        # An agent's note may hold half of a surrogate pair, which UTF-8 cannot; its hash was made in the same way.
-        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest() if self.text else ""
+        return SkillText(self.skill, self.text).sha256 if self.text else ""
 
 
 def episode_files(place: Path) -> list[Path]:

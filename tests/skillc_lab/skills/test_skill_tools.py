@@ -74,16 +74,10 @@ def speaking(general):
     return lambda chats: [next(reply for key, reply in replies.items() if key in chat[1]["content"]) for chat in chats]
 
 
-def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
-    writer = NotedWriter(speaking('{"skills": ["Look around."]}'))
-    library = load_library(write_library(learn_skills(PLAYED, writer), tmp_path / "own"))
-    assert library.skills[0].text == "Look around."
-    assert library.for_task("look").text == "Look around.\n\nDo it."
-
-
-def test_no_rule_adds_to_a_writer_that_takes_notes():
-    noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking("Hm.")))}
-    assert noted == {"heat": "Do it.", "look": "Do it."}
+def test_rules_add_to_a_writer_unless_it_takes_notes():
+    for said, general in (('{"skills": ["Look around."]}', {"general": "Look around."}), ("Hm.", {})):
+        noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking(said)))}
+        assert noted == {**general, "heat": "Do it.", "look": "Do it."}
     writer = ModelWriter(lambda chats: ['{"skills": ["Do it."]}' for _ in chats])
     at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, writer)}
     assert "take O from R" in at_once["general"]
