@@ -92,20 +92,14 @@ def test_skillc_never_prunes_the_shops_one_skill_unless_asked() -> None:
     assert recipe_in("alfworld", "skillc", {}) == get_recipe("skillc")
 
 
-@pytest.mark.parametrize(
-    ("method", "validations", "active"),
-    [
-        ("skill0", [(10, 0.9)], True),
-        ("skill0", [(10, 0.9), (20, 0.9)], False),  # the budget
-        ("skill0", [(5, 0.1)], False),  # the gap
-        ("skill_grpo", [(25, 0.1)], True),
-    ],
-)
-def test_skill0s_budget_acts_in_the_shop_too(method: str, validations: list[tuple[int, float]], active: bool) -> None:
-    curriculum = recipe_in("webshop", method, {}).curriculum.start(("shopping",), total_steps=30)
-    for step, with_skill in validations:
-        curriculum.update({"shopping": with_skill}, {"shopping": 0.2}, step)
-    assert curriculum.active == (("shopping",) if active else ())
+def test_skill0s_budget_acts_in_the_shop_too() -> None:
+    late, harmed = (recipe_in("webshop", "skill0", {}).curriculum.start(("shopping",), total_steps=30) for _ in "ab")
+    active = []
+    for step in (10, 20):
+        late.update({"shopping": 0.9}, {"shopping": 0.2}, step)
+        active.append(late.active)
+    harmed.update({"shopping": 0.1}, {"shopping": 0.2}, 5)
+    assert [*active, harmed.active] == [("shopping",), (), ()]
 
 
 def test_without_pairs_the_correction_can_be_none() -> None:
