@@ -76,9 +76,6 @@ def test_a_budgets_stages_end_between_validations(preset):
     for _ in range(4):
         shown.append(credit.n_plus("heat", 8))
         credit.advantages(UPDATE)
-        state = json.loads(json.dumps(credit.state_dict()))
-        credit = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
-        credit.load_state_dict(state)
     assert shown == [8, 8, 0, 0]
 
 
