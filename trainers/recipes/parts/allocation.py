@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -180,6 +181,14 @@ class WholeShare(Allocation):
     at_work: ClassVar[type[Allocator]] = _SharingAllocator
 
 
+def trials_by_type(batch: RolloutBatch, shown: bool) -> dict[str, Trials]:
+    """The rollouts that were shown the skill, or that were not, and how many of them were won, per task type."""
+    own = [i for i, condition in enumerate(batch.condition) if condition == shown]
+    tries = Counter(batch.task_type[i] for i in own)
+    wins = Counter(batch.task_type[i] for i in own if batch.success[i])
+    return {kind: Trials(wins[kind], count) for kind, count in tries.items()}
+
+
 class _CountingAllocator(Allocator):
     """Counts rollouts and successes per type and condition, the past fading."""
 
@@ -195,15 +204,14 @@ class _CountingAllocator(Allocator):
         return self.options.from_trials(*self._trials[task_type], group_size)
 
     def observe(self, batch: RolloutBatch) -> None:
+        with_, without = (trials_by_type(batch, shown) for shown in (True, False))
         for kind in sorted(set(batch.task_type)):
-            own = [i for i, other in enumerate(batch.task_type) if other == kind]
-            seen = [[bool(batch.success[i]) for i in own if bool(batch.condition[i]) is z] for z in (True, False)]
             injected, plain = self._trials[kind]
-            self._trials[kind] = (self._faded(injected, seen[0]), self._faded(plain, seen[1]))
+            self._trials[kind] = (self._faded(injected, with_.get(kind)), self._faded(plain, without.get(kind)))
 
-    def _faded(self, trials: Trials, outcomes: list[bool]) -> Trials:
-        fade = self.options.memory
-        return Trials(fade * trials.wins + sum(outcomes), fade * trials.tries + len(outcomes))
+    def _faded(self, past: Trials, new: Trials | None) -> Trials:
+        fade, (wins, tries) = self.options.memory, new or Trials(0, 0)
+        return Trials(fade * past.wins + wins, fade * past.tries + tries)
 
     def state_dict(self) -> dict[str, Any]:
         return {"trials": {kind: [list(injected), list(plain)] for kind, (injected, plain) in self._trials.items()}}
