@@ -36,6 +36,10 @@ class Entry(Draft):
     wins: float = 0.0
     last_used: int = 0
 
+    def used(self, won: bool, update: int) -> Entry:
+        """The entry after one more episode was shown it."""
+        return replace(self, uses=self.uses + 1, wins=self.wins + float(won), last_used=update)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-able values; :meth:`from_dict` gives an equal entry."""
         return {**asdict(self), "sources": list(self.sources)}
@@ -97,9 +101,7 @@ class SkillBank:
         """Counts an episode that was shown these entries; entries evicted since then are passed over."""
         for name in names:
             if name in self._entries:
-                entry = self._entries[name]
-                uses, wins = entry.uses + 1, entry.wins + float(won)
-                self._entries[name] = replace(entry, uses=uses, wins=wins, last_used=update)
+                self._entries[name] = self._entries[name].used(won, update)
                 self.total_uses += 1
 
     def rate(self, name: str, utility: float) -> None:

@@ -279,30 +279,25 @@ def test_what_was_cloned_plays_by_its_own_template(start: Path, tmp_path: Path) 
 # Vocabularies --------------------------------------------------------------------------------------------------------
 
 SHOP = warm_started("webshop")[1].spelling
-CHAT = [
-    {"role": "system", "content": "You play."},
-    {"role": "user", "content": "On the cabinet 1, you see a mug 1, and a plate 2."},
-    {"role": "assistant", "content": "<think> find mug </think> <action> take mug 1 </action>"},
-]
 KNOWN = ["you", "play", "on", "cabinet", "see", "mug", "plate", "find", "take", "1", "2"]
 
 
 def test_words_are_single_tokens_without_articles_and_punctuation_and_replies_come_back():
     tokenizer = build_tokenizer(KNOWN)
-    reply = CHAT[-1]["content"]
+    reply = "<think> find mug </think> <action> take mug 1 </action>"
     assert tokenizer.decode(tokenizer.encode(reply)) == reply
-    tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode(CHAT[1]["content"]))
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode("On the cabinet 1, you see a mug 1, and a plate 2."))
     assert tokens == ["on", "cabinet", "1", "you", "see", "mug", "1", "plate", "2"]
     assert tokenizer.convert_ids_to_tokens(tokenizer.encode("zebra mug")) == [UNKNOWN, "mug"]
 
 
 def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_path):
-    tokenizer = build_tokenizer(KNOWN, max_length=128)
+    tokenizer = build_tokenizer(WORDS, max_length=128)
     build_model(tokenizer, SIZE).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
-    rendered = loaded.apply_chat_template(CHAT, tokenize=True, return_dict=False)
-    assert rendered == tokenizer.apply_chat_template(CHAT, tokenize=True, return_dict=False)
+    rendered = loaded.apply_chat_template(chat("mug"), tokenize=True, return_dict=False)
+    assert rendered == tokenizer.apply_chat_template(chat("mug"), tokenize=True, return_dict=False)
     assert AutoModelForCausalLM.from_pretrained(tmp_path).config.vocab_size == len(loaded)
 
 
