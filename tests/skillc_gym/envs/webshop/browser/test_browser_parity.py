@@ -160,4 +160,3 @@ def test_which_goal_a_session_has(site, native):
     assert [visitor.get(f"/{odd}") for odd in ("fixed_x", "fixed_99999", "fixed_", "fixed_-1", "a/b")] == [404] * 5
     with ThreadedSite(open_site({"data": PLAIN})) as other:
         assert Visitor(other.url).get("/fixed_3") == 404
-
