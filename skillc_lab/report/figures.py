@@ -158,7 +158,9 @@ def _rows(report: PairedReport, order: Sequence[str]) -> list[tuple[str, PairedC
 
 
 def _rate(counts: PairedCounts, key: str) -> _Rate:
-    return getattr(counts, f"sr_{key}"), getattr(counts, f"sr_{key}_interval")
+    if key == "with":
+        return counts.sr_with, counts.sr_with_interval
+    return counts.sr_without, counts.sr_without_interval
 
 
 def _dot(axes: Any, y: float, rate: _Rate, style: Mapping[str, Any], *, faint: bool = False) -> None:

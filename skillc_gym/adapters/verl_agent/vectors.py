@@ -41,8 +41,6 @@ class _Envs(ABC):
     """
 
     multi_modal = False
-    _pictures: tuple[None, ...] = ()
-    """What their answers have for pictures, behind the texts."""
 
     def __init__(self, groups: PairedVectorEnv, n_plus: NPlus) -> None:
         self.groups, self.n_plus = groups, n_plus
@@ -61,34 +59,6 @@ class _Envs(ABC):
     def _answer(self, observation: str, info: dict[str, Any], done: bool) -> _Answer:
         """One member's answer in their words; ``info`` is ours."""
 
-    def reset(self) -> tuple[Any, ...]:
-        """Starts the next task of every group; returns text observations, in ALFWorld None for pictures, infos."""
-        tasks = self._tasks()
-        env: Any = self.groups.envs[0].unwrapped
-        n_plus = self.n_plus
-        shown = [n_plus(env.task_type_of(task), self.group_n) if callable(n_plus) else n_plus for task in tasks]
-        self.groups.reset(seed=self._seeds(), options={"task_ids": tasks, "n_plus": shown})
-        self._answers = [self._told(member, done=False) for member in range(self.num_processes)]
-        texts, infos = [answer.observation for answer in self._answers], [answer.info for answer in self._answers]
-        return texts, *self._pictures, infos
-
-    def step(self, actions: Sequence[str]) -> tuple[Any, ...]:
-        """Carries out one command per member.
-
-        Returns:
-            text observations, in ALFWorld None for pictures, rewards, dones, infos. 10.0 is the reward of every answer
-            that is won: in WebShop of a purchase with a score of 1.
-        """
-        if len(actions) != self.num_processes:
-            raise ConfigError(f"Expected {self.num_processes} actions, one per member, got {len(actions)}")
-        _, _, won, cut, _ = self.groups.step(list(actions))
-        for member, (answer, done) in enumerate(zip(self._answers, (won | cut).tolist(), strict=True)):
-            # Their managers write into infos, so that a repeated answer needs a dict of its own.
-            again = answer._replace(info=dict(answer.info))
-            self._answers[member] = again if answer.done else self._told(member, done)
-        texts, *told = map(list, zip(*self._answers, strict=True))
-        return texts, *self._pictures, *told
-
     def records(self) -> Infos:
         """Every member's episode so far, as :meth:`ChatEnv.record` has it: for the advantages of `trainers.interop`."""
         lengths, returns = self.groups.episode_lengths.tolist(), self.groups.episode_returns.tolist()
@@ -106,6 +76,25 @@ class _Envs(ABC):
         """Closes the environments; closing twice is fine."""
         self.groups.close()
 
+    def _begin(self) -> list[_Answer]:
+        tasks = self._tasks()
+        env: Any = self.groups.envs[0].unwrapped
+        n_plus = self.n_plus
+        shown = [n_plus(env.task_type_of(task), self.group_n) if callable(n_plus) else n_plus for task in tasks]
+        self.groups.reset(seed=self._seeds(), options={"task_ids": tasks, "n_plus": shown})
+        self._answers = [self._told(member, done=False) for member in range(self.num_processes)]
+        return self._answers
+
+    def _advance(self, actions: Sequence[str]) -> list[_Answer]:
+        if len(actions) != self.num_processes:
+            raise ConfigError(f"Expected {self.num_processes} actions, one per member, got {len(actions)}")
+        _, _, won, cut, _ = self.groups.step(list(actions))
+        for member, (answer, done) in enumerate(zip(self._answers, (won | cut).tolist(), strict=True)):
+            # Their managers write into infos, so that a repeated answer needs a dict of its own.
+            again = answer._replace(info=dict(answer.info))
+            self._answers[member] = again if answer.done else self._told(member, done)
+        return self._answers
+
     def _told(self, member: int, done: bool) -> _Answer:
         info = self.groups.member_info(member)
         told = self._answer(self.groups.observations[member], info, done)
@@ -115,8 +104,6 @@ class _Envs(ABC):
 
 class AlfworldEnvs(_Envs):
     """What ``build_alfworld_envs`` gives."""
-
-    _pictures = (None,)
 
     def __init__(self, groups: PairedVectorEnv, n_plus: NPlus, games: AlfworldGames, seed: int) -> None:
         super().__init__(groups, n_plus)
@@ -131,6 +118,20 @@ class AlfworldEnvs(_Envs):
         """The commands of every member's last answer; a property, as theirs is."""
         told = [answer.info["admissible_commands"] for answer in self._answers]
         return told or [None] * self.num_processes
+
+    def reset(self) -> tuple[list[str], None, Infos]:
+        """Starts the next game of every group; returns text observations, None for pictures, infos."""
+        answers = self._begin()
+        return [answer.observation for answer in answers], None, [answer.info for answer in answers]
+
+    def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], Infos]:
+        """Carries out one command per member; 10.0 is the reward of every answer that is won.
+
+        Returns:
+            text observations, None for pictures, rewards, dones, infos.
+        """
+        observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
+        return observations, None, rewards, dones, infos
 
     def _tasks(self) -> list[str]:
         return [next(cycle) for cycle in self._cycles]
@@ -150,7 +151,7 @@ class AlfworldEnvs(_Envs):
 
 
 class WebshopEnvs(_Envs):
-    """What ``build_webshop_envs`` gives; each reset draws a goal for every group, without repetition."""
+    """What ``build_webshop_envs`` gives."""
 
     def __init__(self, groups: PairedVectorEnv, n_plus: NPlus, seed: int, is_train: bool) -> None:
         super().__init__(groups, n_plus)
@@ -168,6 +169,20 @@ class WebshopEnvs(_Envs):
         seeds = np.repeat(self._seed + np.arange(self.env_num), self.group_n).tolist()
         told = zip(super().records(), seeds, strict=True)
         return [{**record, "task_id": f"{record['task_id']}@{seed}"} for record, seed in told]
+
+    def reset(self) -> tuple[list[str], Infos]:
+        """Draws a goal for every group, without repetition, and starts it; returns observations, infos."""
+        answers = self._begin()
+        return [answer.observation for answer in answers], [answer.info for answer in answers]
+
+    def step(self, actions: Sequence[str]) -> tuple[list[str], list[float], list[bool], Infos]:
+        """Carries out one action per member; 10.0 is the reward of a purchase with a score of 1, else 0.
+
+        Returns:
+            observations, rewards, dones, infos.
+        """
+        observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
+        return observations, rewards, dones, infos
 
     def render(self, mode: str = "text", env_idx: int | None = None) -> Any:
         """Returns the last observation of a member, or of all."""

@@ -1,7 +1,14 @@
-"""What is read off the page in the browser, or by upstream's own agent there, is what the text environment says."""
+"""What is read off the page in the browser is what the text environment says; so does upstream's own agent there."""
 
+import importlib.util
+import os
 import random
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import gymnasium
 import pytest
 from page_reader import Reader, Visitor, as_text
 from small_shop import SHOP, SmallShop
@@ -120,8 +127,9 @@ def test_any_words_can_be_searched_for(trio):
     trio.play_script(*(f"search[{words}]" for words in (*odd, " ")), "click[next >]", "click[< prev]")
 
 
-# Upstream's own agent: the routes that it opens, and the text that it reads -------------------------------------------
+# Upstream's own agent: the routes that it opens, the text that it reads, and its class itself ------------------------
 
+CHECKOUT = "WEBSHOP_CHECKOUT"
 PLAIN = SmallShop()
 WAY = ("search[brivane rug]", "click[b000000001]", "click[small]", "click[features]", "click[< prev]", "click[buy now]")
 
@@ -160,3 +168,72 @@ def test_which_goal_a_session_has(site, native):
     assert [visitor.get(f"/{odd}") for odd in ("fixed_x", "fixed_99999", "fixed_", "fixed_-1", "a/b")] == [404] * 5
     with ThreadedSite(open_site({"data": PLAIN})) as other:
         assert Visitor(other.url).get("/fixed_3") == 404
+
+
+@pytest.fixture
+def upstream(monkeypatch, tmp_path, chromium, site):
+    """Upstream's module, unaltered, with what is gone since: old names of Selenium's methods, and the package gym."""
+    checkout = os.environ.get(CHECKOUT)
+    if not checkout:
+        pytest.skip(f"no checkout of upstream's WebShop: set {CHECKOUT} to the folder that holds web_agent_site")
+    pytest.importorskip("bs4", reason="upstream's agent needs beautifulsoup4")
+    pytest.importorskip("requests", reason="upstream's agent needs requests")
+    from selenium import webdriver
+
+    class Chrome(webdriver.Chrome):
+        def __init__(self, service, options):
+            port = site.url.rpartition(":")[2]
+            options.add_argument(f"--host-resolver-rules=MAP 127.0.0.1:3000 127.0.0.1:{port}")
+            options.add_argument("--no-sandbox")
+            super().__init__(service=service, options=options)
+
+        def find_element_by_id(self, name):
+            return self.find_element("id", name)
+
+        def find_elements_by_class_name(self, name):
+            return self.find_elements("class name", name)
+
+        def find_elements_by_css_selector(self, selector):
+            return self.find_elements("css selector", selector)
+
+    monkeypatch.syspath_prepend(checkout)
+    monkeypatch.setitem(sys.modules, "gym", gymnasium)
+    # Packages that its search and its site need, and its agent only imports.
+    wanted = {"cleantext": (), "rank_bm25": ("BM25Okapi",), "flask": ("render_template_string",)}
+    for name, parts in {**wanted, "pyserini.search.lucene": ("LuceneSearcher",), "pyserini.search": ()}.items():
+        standing_in = ModuleType(name)
+        standing_in.__dict__.update(dict.fromkeys(parts))
+        monkeypatch.setitem(sys.modules, name, standing_in)
+    monkeypatch.setitem(sys.modules, "pyserini", ModuleType("pyserini"))
+    # It looks for the driver beside its own file, where there is one of 2022.
+    place = tmp_path / "web_agent_site_env.py"
+    place.symlink_to(Path(checkout) / "web_agent_site" / "envs" / place.name)
+    (tmp_path / "chromedriver").symlink_to(shutil.which("chromedriver"))
+    spec = importlib.util.spec_from_file_location("web_agent_site_env", place)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "webdriver", SimpleNamespace(Chrome=Chrome))
+    yield module
+    for name in [name for name in sys.modules if name.partition(".")[0] == "web_agent_site"]:
+        del sys.modules[name]
+
+
+def test_upstreams_own_agent_plays_an_episode(upstream, native):
+    env = upstream.WebAgentSiteEnv(observation_mode="text", session="fixed_3")
+    try:
+        theirs, ours = env.observation, native.reset(options={"task_id": "synthetic/3"})[0]
+        assert theirs == ours
+        assert env.instruction_text == native.get_instruction_text()
+        for action in [*WAY[:5], "click[back to search]", *WAY]:
+            available = env.get_available_actions()["clickables"]
+            assert [label.lower() for label in available] == native.get_available_actions()["clickables"]
+            written = next((label for label in available if f"click[{label.lower()}]" == action), None)
+            theirs, reward, done, _ = env.step(f"click[{written}]" if written else action)
+            ours, gained, bought, *_ = native.step(action)
+            assert (theirs, reward, done) == (ours, gained, bought)
+        assert done
+        assert reward > 0
+        env.reset()
+        assert env.instruction_text == native.get_instruction_text()
+    finally:
+        env.browser.quit()
