@@ -269,9 +269,7 @@ def saved(make: Callable[[int], Any], toy_folder: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("make", [composite, of_experts])
-def test_models_whose_files_call_weights_otherwise_go_on_exactly(
-    make: Any, toy: Make, toy_folder: Path, tmp_path: Path
-) -> None:
+def test_models_whose_files_call_weights_otherwise_go_on_exactly(make, toy, toy_folder, tmp_path) -> None:
     model = str(saved(make, toy_folder, tmp_path / "model"))
     config = toy(model=model, save_every=1, keep_checkpoints=9, method="grpo", **{**LEARNING, "steps": 3})
     result = run(config)
@@ -287,9 +285,7 @@ def test_models_whose_files_call_weights_otherwise_go_on_exactly(
 
 
 @pytest.mark.parametrize("make", [None, of_experts])
-def test_adapters_end_in_a_whole_policy_that_can_be_played(
-    make: Any, toy: Make, toy_folder: Path, tmp_path: Path
-) -> None:
+def test_adapters_end_in_a_whole_policy_that_can_be_played(make, toy, toy_folder, tmp_path) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
@@ -362,9 +358,7 @@ def mine(toy: Make, tmp_path: Path) -> Path:
     return Path(shutil.copytree(str(toy().skill_library), tmp_path / "mine"))
 
 
-def test_a_run_does_not_go_on_with_other_texts_than_were_shown(
-    toy: Make, mine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_does_not_go_on_with_other_texts_than_were_shown(toy, mine, monkeypatch) -> None:
     text, finish = max(mine.rglob("SKILL.md")), Learner.finish
 
     def finish_edited(learner: Learner, figures: dict[str, Any]) -> None:

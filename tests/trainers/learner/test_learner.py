@@ -259,9 +259,7 @@ def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) ->
         ("half_skill_grpo", {"engine_options": {"draft_tokens": 3}, "share_prefixes": True}),
     ],
 )
-def test_shared_prefixes_and_drafts_train_alike_up_to_rounding(
-    config: TrainConfig, method: str, changes: dict[str, Any]
-) -> None:
+def test_shared_prefixes_and_drafts_train_alike_up_to_rounding(config, method, changes) -> None:
     # Replies of so low a temperature are often as drafted.
     temperature = 0.3 if "engine_options" in changes else 1.0
     config = config.with_(method=method, temperature=temperature, group_size=4, kl_coef=0.0, **GRADED)
@@ -347,9 +345,7 @@ def test_two_groups_of_one_task_are_compared() -> None:
 @pytest.mark.parametrize(
     ("preset", "grade", "shared"), [("d2skill", "full", False), ("skillc", "full", True), ("skillc", "none", False)]
 )
-def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
-    preset: str, grade: Any, shared: bool, toy: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(preset, grade, shared, toy, monkeypatch) -> None:
     """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
     seen: list[bool] = []
     collect = SharedRollouts.collect_own

@@ -36,9 +36,7 @@ def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
     return folder.saved.commit(partial, step, {**META_VALUES, "step": step}, keep)
 
 
-def test_records_without_their_checkpoints_are_written_over_by_the_same_run_alone(
-    folder: RunFolder, tmp_path: Path
-) -> None:
+def test_records_without_their_checkpoints_are_written_over_by_the_same_run_alone(folder, tmp_path) -> None:
     theirs = save(folder, 1)
     mine, own = RunFolder(tmp_path / "mine"), CONFIG.with_(learning_rate=0.5)
     config = CONFIG.with_(resume=str(theirs))
