@@ -142,6 +142,7 @@ def test_checkpoints_of_older_versions_have_no_list_of_files(folder: RunFolder) 
 def test_checkpoints_are_ordered_by_number_and_going_on_from_an_earlier_one_keeps_what_it_saves(folder) -> None:
     for step in (999_999, 1_000_000, 5):
         save(folder, step)
+    (folder.checkpoints_path / "step-000007").mkdir()  # without its file it is none
     (folder.checkpoints_path / "step-more").mkdir()
     (folder.checkpoints_path / "step-more" / META).write_text("{}")
     assert [path.name for path in folder.saved.complete()] == ["step-000005", "step-999999", "step-1000000"]
