@@ -287,7 +287,24 @@ def test_the_command_evaluates_through_a_server(tmp_path, capsys, monkeypatch) -
 
 
 @pytest.fixture
-def address(toy_folder: Path) -> Iterator[str]:
+def model(tmp_path: Path) -> Path:
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    from tests.trainers.conftest import make_tokenizer
+
+    tokenizer = make_tokenizer(["go", "east", "west", "north", "south", "take", "coin", "look", "room", "Commands:"])
+    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 1, "num_attention_heads": 4}
+    config = LlamaConfig(vocab_size=len(tokenizer), pad_token_id=0, eos_token_id=1, initializer_range=0.3, **shape)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        LlamaForCausalLM(config).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def address(model: Path) -> Iterator[str]:
     """Where a server of the model is, as soon as it answers."""
     for package in ("fastapi", "openai", "uvicorn"):
         pytest.importorskip(package, reason="needs the serve extra, which brings transformers' server")
@@ -297,7 +314,7 @@ def address(toy_folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         host, port = probe.getsockname()
-    server = Serve(str(toy_folder / "model"), device="cpu", dtype="float32", host=host, port=port, non_blocking=True)
+    server = Serve(str(model), device="cpu", dtype="float32", host=host, port=port, non_blocking=True)
     for _ in range(300):
         try:
             if httpx.get(f"http://{host}:{port}/health").is_success:
@@ -309,11 +326,10 @@ def address(toy_folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_real_server_gives_one_result_at_once_in_pieces_and_after_a_stop(address, toy_folder, tmp_path) -> None:
+def test_a_real_server_gives_one_result_at_once_in_pieces_and_after_a_stop(address, model, tmp_path) -> None:
     prices = {"base_url": address, "input_price": 1.0, "output_price": 2.0}
     short = {"env": "coins", "split": "test", "task_types": (), "env_options": {}, "max_episode_steps": 3}
-    asked = {"model": str(toy_folder / "model"), "max_reply_tokens": 6, "eval_greedy": True, "max_parallel": 2}
-    config = CONFIG.with_(**asked, **short)
+    config = CONFIG.with_(model=str(model), max_reply_tokens=6, eval_greedy=True, max_parallel=2, **short)
 
     def result(name: str, **options: Any) -> tuple[bytes, ...]:
         (tmp_path / name).mkdir(exist_ok=True)
