@@ -26,9 +26,9 @@ def env():
 def test_new_queries_are_never_remembered(env):
     searched = env._store._searched
     searched.cache_clear()
-    walk(env, 600, new=True)
+    walk(env, 600, query="new")
     assert searched.cache_info().hits == 0
-    walk(env, 600)
+    walk(env, 600, query="own")
     assert searched.cache_info().hits > 0
 
 

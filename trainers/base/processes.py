@@ -9,21 +9,25 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, Any], Any]
 
 
-def interrupts() -> AbstractContextManager[None]:
+@contextmanager
+def interrupts() -> Iterator[None]:
     """Turns SIGTERM into the ``KeyboardInterrupt`` of Ctrl-C; for whole commands, in the main thread."""
-    return _handled((signal.SIGTERM,), _interrupt)
+    with _handled((signal.SIGTERM,), _interrupt):
+        yield
 
 
-def stop_requests(ask: Callable[[], object]) -> AbstractContextManager[None]:
+@contextmanager
+def stop_requests(ask: Callable[[], object]) -> Iterator[None]:
     """Turns the first Ctrl-C or SIGTERM into a request; the second, of either kind, is a ``KeyboardInterrupt``."""
     asked = False
 
@@ -34,7 +38,8 @@ def stop_requests(ask: Callable[[], object]) -> AbstractContextManager[None]:
         asked = True
         ask()
 
-    return _handled((signal.SIGINT, signal.SIGTERM), handle)
+    with _handled(_SIGNALS, handle):
+        yield
 
 
 def _interrupt(number: int, frame: Any) -> None:

@@ -27,6 +27,11 @@ class TrialOutcome:
     with_skill: int | None
     without_skill: int | None
 
+    def solved(self, skill: bool, trial: int) -> bool:
+        """Whether it was solved in one of the first trials."""
+        found = self.with_skill if skill else self.without_skill
+        return found is not None and found <= trial
+
 
 @dataclass(frozen=True)
 class TrialReport:
@@ -52,9 +57,7 @@ class TrialReport:
         return {"trial": trial, "solved": solved, "success": solved / tasks, "interval": interval}
 
     def _solved(self, skill: bool, trial: int) -> int:
-        """How many tasks were solved in one of the first trials."""
-        found = [outcome.with_skill if skill else outcome.without_skill for outcome in self.outcomes]
-        return sum(first is not None and first <= trial for first in found)
+        return sum(outcome.solved(skill, trial) for outcome in self.outcomes)
 
 
 def play_trials(

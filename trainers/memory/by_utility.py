@@ -12,7 +12,6 @@ import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import FloatArray, RolloutBatch
-from trainers.advantages.grouping import group_indices
 from trainers.base import Fraction, Natural, NotNegative
 from trainers.memory.bank import Entry, hindsight_bonus, moving_utility, upper_confidence
 from trainers.memory.banked import BankMemory, BankOptions, shown_entries
@@ -85,7 +84,10 @@ class D2SkillMemory(BankOptions):
 
 
 def _groups(batch: RolloutBatch) -> list[list[Episode]]:
-    return [[batch.trajectories[i].episode for i in rows] for rows in group_indices(batch.task)]
+    groups: dict[str, list[Episode]] = {}
+    for trajectory in batch.trajectories:
+        groups.setdefault(trajectory.episode.task_id, []).append(trajectory.episode)
+    return list(groups.values())
 
 
 class _RetroAgent(BankMemory):

@@ -118,9 +118,11 @@ class RunFolder:
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
 
-    def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> None:
+    def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> Path:
         """Writes episodes as ``transcripts/<name>.jsonl``, prompts with the exact injected text included."""
-        write_jsonl(self.transcripts_path / f"{name}.jsonl", list(episodes))
+        path = self.transcripts_path / f"{name}.jsonl"
+        write_jsonl(path, list(episodes))
+        return path
 
     @property
     def loadable(self) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, needs_extra
@@ -18,8 +17,9 @@ __all__ = ["BACKEND"]
 
 def _require() -> None:
     with needs_extra("trl, with torch and transformers,", "train"):
-        for package in ("torch", "transformers", "trl"):
-            importlib.import_module(package)
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+        import trl  # noqa: F401
 
 
 def _make(config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> Backend:
