@@ -194,6 +194,22 @@ def test_a_link_leads_to_a_file_that_becomes_a_page():
     assert not lost, "make docs takes those of docs/ for errors"
 
 
+def places_in(page: Path) -> set[str]:
+    """What a link may name behind its `#`: named anchors, and headings as the site and code hosts spell them."""
+    text = page.read_text(encoding="utf-8")
+    headings = [re.sub(r"[^\w\s-]", "", line.lower()).strip() for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {*re.findall(r'<a id="([^"]+)">', text), *(re.sub(r"\s", "-", heading) for heading in headings)}
+
+
+def test_a_link_into_a_page_leads_to_a_place_that_is_there():
+    lost = []
+    for page in PAGES:
+        for link, place in re.findall(r"\]\(((?:[^)#\s:]+\.md)?)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if place not in places_in((page.parent / link).resolve() if link else page):
+                lost.append(f"{page.name}: {link}#{place}")
+    assert not lost, "make docs takes them for errors"
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
     saved = json.loads(path.read_text(encoding="utf-8"))
