@@ -39,9 +39,9 @@ from skillc_lab.studies import (
     with_method,
 )
 from skillc_lab.studies.result import area_under_curve
-from skillc_lab.studies.table import BaselineComparison
+from skillc_lab.studies.table import BaselineComparison, judged
 from skillc_lab.tables import record_names
-from trainers.stats import Difference, Verdict, holm, mean_over_seeds, t_quantile, wilson
+from trainers.stats import Difference, Verdict, mean_over_seeds, t_quantile, wilson
 
 STUDIED = "contrastive_relabelling"
 """The method that most records have: it was the recommended one while they were made."""
@@ -84,34 +84,31 @@ def _before(regime: Regime) -> CellResult:
 
 def _judged(found: Mapping[str, Difference]) -> dict[str, Any]:
     """Differences with a verdict each, after Holm's step over those of several seeds."""
-    several = {name: each for name, each in found.items() if each.seeds > 1}
-    differ = holm({name: each.p_value for name, each in several.items()})
-    equal = holm({name: each.equivalence_p() for name, each in several.items()})
     return {
         name: {
-            **each.to_json(),
-            "adjusted_p": differ.get(name, 1.0),
-            "seeds": each.seeds,
-            "not_lower_p": each.not_lower_p(),
-            "verdict": each.verdict(differ.get(name, 1.0), equal.get(name, 1.0)),
+            **found[name].to_json(),
+            "adjusted_p": each.adjusted_p,
+            "seeds": found[name].seeds,
+            "not_lower_p": found[name].not_lower_p(),
+            "verdict": each.verdict,
         }
-        for name, each in found.items()
+        for name, each in judged(found).items()
     }
 
 
-def _as_in_study(judged: dict[str, Any], regime: Regime, method: str, measure: str) -> dict[str, Any]:
+def _as_in_study(rows: dict[str, Any], regime: Regime, method: str, measure: str) -> dict[str, Any]:
     """The verdicts of the study's own table where it has the pair: one comparison has one verdict, on every page.
 
     The measure is ``against`` (the end) or ``area_against``, as of :class:`~skillc_lab.studies.MethodRow`.
     """
     baseline = regime.rows[0].method
-    for name, found in judged.items():
+    for name, found in rows.items():
         row = regime.row(method if name == baseline else name) if baseline in (name, method) else None
         own: BaselineComparison | None = getattr(row, measure, None)
         if own:
             turned = _TURNED.get(own.verdict, own.verdict) if method == baseline else own.verdict
             found.update(adjusted_p=own.adjusted_p, verdict=turned)
-    return judged
+    return rows
 
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
@@ -196,13 +193,13 @@ def _claims(regime: Regime) -> list[dict[str, Any]]:
         own, cells = _cells(regime, "skillc", other)
         if {cell.seed for cell in own} & {cell.seed for cell in cells}:
             found[other] = difference(own, cells)
-    judged = _as_in_study(_judged(found), regime, "skillc", "against")
+    rows = _as_in_study(_judged(found), regime, "skillc", "against")
     return [
         {
             "first": "skillc",
             "second": other,
             "paper": points,
-            "found": {**judged[other], "visible": visible(found[other])} if other in found else None,
+            "found": {**rows[other], "visible": visible(found[other])} if other in found else None,
         }
         for other, points in wanted.items()
     ]

@@ -11,7 +11,6 @@ import random
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,32 +27,25 @@ EPISODE = 15
 """Steps after which a walk begins again."""
 PATTERN = "search[<query>]"
 
-Query = Callable[[dict[str, Any], random.Random], str]
+
+def goal_words(goal: str) -> str:
+    """The first six words of an episode's goal."""
+    return " ".join(words(goal)[:6])
 
 
-def own_words(info: dict[str, Any], _: random.Random) -> str:
-    """The first six words of the episode's goal: searching for them again finds what was found before."""
-    return " ".join(words(info["goal"])[:6])
+def walk(env: gymnasium.Env[str, str], steps: int, *, seed: int = 0, new: bool = False) -> float:
+    """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor.
 
-
-def new_words(info: dict[str, Any], rng: random.Random) -> str:
-    """The same with a number that was never searched for."""
-    return f"{own_words(info, rng)} {rng.randrange(10**9)}"
-
-
-QUERIES: dict[str, Query] = {"own": own_words, "new": new_words}
-"""What walks search for."""
-
-
-def walk(env: gymnasium.Env[str, str], steps: int, *, seed: int = 0, query: str = "own") -> float:
-    """Clicks at random among the actions listed, a random task every `EPISODE` steps; steps per second of processor."""
-    rng, text = random.Random(seed), QUERIES[query]
+    It searches for words of the goal, which finds what was found before, or adds a number to make every search new.
+    """
+    rng = random.Random(seed)
     _, info = env.reset(seed=seed)
     started = time.process_time()
     for number in range(1, steps + 1):
         action = rng.choice(info["available_actions"])
         if action == PATTERN:
-            action = f"search[{text(info, rng)}]"
+            more = f" {rng.randrange(10**9)}" if new else ""
+            action = f"search[{goal_words(info['goal'])}{more}]"
         _, _, bought, _, info = env.step(action)
         if bought or number % EPISODE == 0:
             _, info = env.reset()
@@ -72,7 +64,7 @@ def resets(env: WebShopEnv, number: int) -> float:
 def environment_kilobytes(env: WebShopEnv, number: int) -> float:
     """Returns the memory of a further environment on the same catalogue, each in an episode of its own."""
     walk(env, 20 * EPISODE)
-    text = own_words({"goal": env.goals.goal(env.goals.range[0]).instruction}, random.Random(0))
+    text = goal_words(env.goals.goal(env.goals.range[0]).instruction)
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     envs = [env.copy() for _ in range(number)]
@@ -111,14 +103,13 @@ def measure(options: argparse.Namespace) -> Bench:
     opening = 1e3 * (time.perf_counter() - began)
     steps = 10_000 if options.quick else 100_000
     walk(env, steps // 10)
-    rate, new = (
-        statistics.median(walk(env, steps, seed=seed, query=query) for seed in range(ROUNDS))
-        for query in ("own", "new")
+    rate, new_rate = (
+        statistics.median(walk(env, steps, seed=seed, new=new) for seed in range(ROUNDS)) for new in (False, True)
     )
     made = gymnasium.make(WEBSHOP_ID, disable_env_checker=True, **choice)
     figures = [
         _beside("steps/s of one core's time, random clicks, actions listed", rate, "rate", 20_000, more=True),
-        _beside("the same, every search a new one, steps/s", new, "rate", more=True),
+        _beside("the same, every search a new one, steps/s", new_rate, "rate", more=True),
         Figure("the same walks through gymnasium.make, steps/s", walk(made, steps)),
         _beside("reset, us", resets(env, 20_000), "reset", 20),
         _beside("search, ms (median)", _search(env), "search"),

@@ -88,14 +88,13 @@ def courses(options: argparse.Namespace) -> dict[str, Any]:
     first, *_ = options.folders
     before = PairedReport.from_json(_read(first / "before", "report"))
     card, weights = read_json(first / "start" / CARD), first / "start/model.safetensors"
-    found = [_Course.read(folder) for folder in options.folders]
     parts = [folder / part for folder in options.folders for part in ("run", "before", "after")]
     parts += [folder / "run" for folder in options.unevaluated]
     versions = [_read(part, "versions") for part in parts]
     git = one_revision([each["git"] for each in versions], allow_changes=options.allow_changes)
     told = ("parameters", "loss_held_out", "demonstrator_success", "recipe", "versions")
     by_method: dict[str, list[_Course]] = {}
-    for course in found:
+    for course in map(_Course.read, options.folders):
         by_method.setdefault(course.name, []).append(course)
     baseline = next(iter(by_method.values()))
     sha256 = sha256_of_file(weights) if weights.is_file() else card["weights_sha256"]

@@ -22,14 +22,13 @@ from trainers.tracking import provenance, require_clean
 RECORDS = Path(__file__).parent / "records"
 
 
-def exit_status(work: Callable[[], object]) -> int:
-    """Does the work; 0 if it was done, 2 if it was refused, which has been said."""
+def exit_status(work: Callable[[], int | None]) -> int:
+    """What the work returns, 0 for nothing; 2 if it was refused, which has been said."""
     try:
-        work()
+        return work() or 0
     except SkillCError as error:
         print(error, file=sys.stderr)
         return 2
-    return 0
 
 
 def figure(value: float | None) -> str:
@@ -68,18 +67,18 @@ def measurement(
     The exit status is 2 where the measurement was refused, which has been said, 1 where the record says ``failed``.
     """
     options = parser.parse_args(words)
-    found: list[dict[str, Any]] = []
 
-    def work() -> None:
+    def work() -> int:
         if options.out:
             require_clean(allow_changes=options.allow_changes)
         git = provenance()["git"]
-        found.append(measure(options))
-        print(json.dumps(found[0], indent=1, ensure_ascii=False))
+        found = measure(options)
+        print(json.dumps(found, indent=1, ensure_ascii=False))
         if options.out:
-            write_record(options.out.with_suffix(".json"), found[0], git)
+            write_record(options.out.with_suffix(".json"), found, git)
+        return int(failed(found))
 
-    return exit_status(work) or int(failed(found[0]))
+    return exit_status(work)
 
 
 def in_fresh_process(work: Callable[..., float], *arguments: Any) -> float:
@@ -120,16 +119,11 @@ class Bench:
 
     def table(self) -> Table:
         """A row per figure."""
-        rows = [
-            [each.name, figure(each.ours), _beside(each), _goal(each), "" if each.met else "MISSED"]
-            for each in self.figures
-        ]
+        rows = [[each.name, figure(each.ours), *_beside(each), "" if each.met else "MISSED"] for each in self.figures]
         return Table(["measured", "ours", "upstream", "goal", ""], rows, numbers=(1, 2, 3))
 
 
-def _beside(found: Figure) -> str:
-    return figure(found.upstream) + " (recorded)" * (found.recorded and found.upstream is not None)
-
-
-def _goal(found: Figure) -> str:
-    return "" if found.goal is None else f"{'>=' if found.more_is_better else '<='} {figure(found.goal)}"
+def _beside(found: Figure) -> tuple[str, str]:
+    """Upstream's value and the goal."""
+    upstream = figure(found.upstream) + " (recorded)" * (found.recorded and found.upstream is not None)
+    return upstream, "" if found.goal is None else f"{'>=' if found.more_is_better else '<='} {figure(found.goal)}"

@@ -17,15 +17,7 @@ from benchmarks import parity_webshop_catalog as catalog
 from benchmarks.measuring import measurement, options_parser
 from benchmarks.parity_webshop_catalog import Comparison, read_cases, sources
 from skillc_gym.envs.webshop import WebShopEnv
-from skillc_gym.envs.webshop.goals import (
-    COLOR_WORDS,
-    Goal,
-    NounTagger,
-    normalize_color,
-    noun_tagger,
-    score,
-    token_set_ratio,
-)
+from skillc_gym.envs.webshop.goals import COLOR_WORDS, Goal, normalize_color, noun_tagger, score, token_set_ratio
 from skillc_gym.envs.webshop.shop import FIXED, FIXES, SEPARATOR, UPSTREAM, Fixes
 from skillc_gym.errors import MissingDataError
 from skillc_gym.version import __version__
@@ -57,16 +49,10 @@ def compare_rewards(folder: Path) -> Comparison:
     found = Comparison("rewards")
     for number, case in enumerate(read_cases(folder, "reward_cases.jsonl")):
         goal, product = case["goal"], case["product"]
-        wanted: Any = SimpleNamespace(
-            query=goal["query"],
-            product_category=goal["product_category"],
-            attributes=tuple(goal["attributes"]),
-            options=_options(goal["goal_options"]),
-            price_upper=goal["price_upper"],
-        )
+        options = _options(goal["goal_options"])
+        wanted: Any = SimpleNamespace(**goal | {"attributes": tuple(goal["attributes"]), "options": options})
         bought: Any = SimpleNamespace(
-            query=product["query"],
-            product_category=product["product_category"],
+            **product,
             attributes=tuple(product["Attributes"]),
             title=product["Title"],
             description=product["Description"],
@@ -84,9 +70,9 @@ def compare_rewards(folder: Path) -> Comparison:
     return found
 
 
-def compare_nouns(folder: Path, tagger: object = None) -> Comparison:
-    """Compares a tagger with the recorded nouns of names; agreement is all that can be asked of it."""
-    chosen = noun_tagger(tagger)
+def compare_nouns(folder: Path) -> Comparison:
+    """Compares the tagger with the recorded nouns of names; agreement is all that can be asked of it."""
+    chosen = noun_tagger(None)
     found = Comparison(f"nouns by {chosen.id}")
     names = {case["product"]["name"]: case["product_nouns"] for case in read_cases(folder, "reward_cases.jsonl")}
     names |= {case["goal"]["name"]: case["goal_nouns"] for case in read_cases(folder, "reward_cases.jsonl")}
@@ -108,25 +94,15 @@ def compare_goals(folder: Path) -> Comparison:
     return found
 
 
-def compare_episodes(
-    folder: Path, *, compat: str | Fixes = "upstream", tagger: NounTagger | Callable[[str], Sequence[str]] | None = None
-) -> Comparison:
+def compare_episodes(folder: Path, *, compat: str | Fixes = "upstream") -> Comparison:
     """Replays the recorded episodes, and compares every observation, reward, flag, list of actions and address."""
     found = Comparison("episodes" if compat == "upstream" else f"episodes, compat={compat}")
     envs: dict[tuple[str, str, bool], WebShopEnv] = {}
     for episode in read_cases(folder, "episodes.jsonl"):
-        extra = episode["extra"]
-        key = (episode["goals"], episode["observation_mode"], bool(extra.get("show_attrs")))
+        key = (episode["goals"], episode["observation_mode"], bool(episode["extra"].get("show_attrs")))
         if key not in envs:
-            kind, mode, tab = key
-            envs[key] = WebShopEnv(
-                data=sources(folder),
-                goals=kind,
-                observation_mode=mode,
-                show_attributes=tab,
-                compat=compat,
-                noun_tagger=tagger,
-            )
+            choice: Case = dict(zip(("goals", "observation_mode", "show_attributes"), key, strict=True))
+            envs[key] = WebShopEnv(data=sources(folder), compat=compat, **choice)
         found.counts["episodes"] += 1
         for place, got, expected in _replay(envs[key], episode):
             found.add(f"{episode['id']} step {place}", got, expected)
@@ -172,18 +148,13 @@ def _seen(env: WebShopEnv, observation: str, info: Case) -> Case:
 
 def _goal_record(goal: Goal, kind: str) -> Case:
     named = {option[0]: option[1] for option in goal.options if isinstance(option, tuple)}
+    called_the_same = ("asin", "category", "query", "name", "product_category", "price_upper", "weight")
     return {
+        **{field: getattr(goal, field) for field in called_the_same},
         "idx": goal.index,
-        "asin": goal.asin,
-        "category": goal.category,
-        "query": goal.query,
-        "name": goal.name,
-        "product_category": goal.product_category,
         "instruction_text": goal.instruction,
         "attributes": list(goal.attributes),
-        "price_upper": goal.price_upper,
         "goal_options": named if kind == "synthetic" else list(goal.options),
-        "weight": goal.weight,
     }
 
 

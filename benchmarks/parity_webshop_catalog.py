@@ -63,12 +63,8 @@ def _lines(text: str) -> Iterator[Any]:
 
 def sources(folder: Path) -> dict[str, str]:
     """Returns the catalogue that the recordings were made with, as ``data=`` of the environment."""
-    names = {"products": "products.json", "attributes": "attributes.json", "human_goals": "human_goals.json"}
-    found = {}
-    for key, name in names.items():
-        packed = folder / f"{name}.xz"
-        found[key] = str(packed if packed.exists() else folder / name)
-    return found
+    packed = {name: folder / f"{name}.json.xz" for name in ("products", "attributes", "human_goals")}
+    return {name: str(path if path.exists() else path.with_suffix("")) for name, path in packed.items()}
 
 
 def _cut(value: object) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -302,12 +303,9 @@ def draw_planted(record: Mapping[str, Any], path: Path) -> None:
 
 def _shares(run: Sequence[Mapping[str, Any]], useful: str) -> list[float | None]:
     """The useful entry's share of the uses of every update; None where none of those planted was used."""
-    uses = [{name: entry["uses"] for name, entry in update.items()} for update in run]
-    new = [
-        {name: count - before.get(name, 0) for name, count in after.items()}
-        for before, after in pairwise([dict[str, int](), *uses])
-    ]
-    return [each.get(useful, 0) / sum(each.values()) if sum(each.values()) else None for each in new]
+    uses = [Counter({name: entry["uses"] for name, entry in update.items()}) for update in run]
+    new = [after - before for before, after in pairwise([Counter[str](), *uses])]
+    return [each[useful] / each.total() if each else None for each in new]
 
 
 def _late_share(run: Sequence[Mapping[str, Any]], useful: str) -> float:

@@ -96,13 +96,11 @@ def _plain(page: str) -> str:
     return html.unescape(_TAG.sub("", page))
 
 
-def read_pages(root: Path = _ROOT) -> list[PlainPage]:
+def read_pages() -> list[PlainPage]:
     """README first, then the pages of ``docs`` but for its records."""
-    docs = root / "docs"
-    paths = [path for path in sorted(docs.rglob("*.md")) if path.parent.name != "records"]
-    return [
-        measured(str(path.relative_to(root)), path.read_text(encoding="utf-8")) for path in [root / "README.md", *paths]
-    ]
+    paths = [path for path in sorted((_ROOT / "docs").rglob("*.md")) if path.parent.name != "records"]
+    pages = [_ROOT / "README.md", *paths]
+    return [measured(str(path.relative_to(_ROOT)), path.read_text(encoding="utf-8")) for path in pages]
 
 
 def passed(pages: Sequence[PlainPage]) -> list[str]:

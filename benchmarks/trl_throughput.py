@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from benchmarks.measuring import measurement, options_parser
 from trainers.advantages import Advantages, RolloutBatch, Scheme
@@ -182,20 +183,17 @@ def _arguments(config: TrainConfig, folder: str, steps: int, rows: int) -> Any:
 
 def padded(rows: Rows, pad: int, device: torch.device) -> dict[str, Any]:
     """Rows as TRL's trainer has them: prompts filled up on the left, completions on the right."""
-    before, after = max(len(row.prompt_ids) for row in rows), max(len(row.completion_ids) for row in rows)
-    prompt_ids, prompt_mask = torch.full((len(rows), before), pad), torch.zeros(len(rows), before, dtype=torch.long)
-    ids, mask, own = torch.full((len(rows), after), pad), *torch.zeros(2, len(rows), after, dtype=torch.long)
-    for i, row in enumerate(rows):
-        start, end = before - len(row.prompt_ids), len(row.completion_ids)
-        prompt_ids[i, start:], prompt_mask[i, start:] = torch.tensor(row.prompt_ids), 1
-        ids[i, :end], mask[i, :end] = torch.tensor(row.completion_ids), 1
-        own[i, :end] = torch.tensor(row.loss_mask)
+
+    def filled(lists: Sequence[Sequence[int]], value: int = 0, side: str = "right") -> torch.Tensor:
+        return pad_sequence([torch.tensor(one, dtype=torch.long) for one in lists], True, value, side)
+
+    prompts, completions = [row.prompt_ids for row in rows], [row.completion_ids for row in rows]
     tensors = {
-        "prompt_ids": prompt_ids,
-        "prompt_mask": prompt_mask,
-        "completion_ids": ids,
-        "completion_mask": mask,
-        "tool_mask": own,
+        "prompt_ids": filled(prompts, pad, "left"),
+        "prompt_mask": filled([[1] * len(ids) for ids in prompts], side="left"),
+        "completion_ids": filled(completions, pad),
+        "completion_mask": filled([[1] * len(ids) for ids in completions]),
+        "tool_mask": filled([row.loss_mask for row in rows]),
         "advantages": torch.ones(len(rows)) - 2 * (torch.arange(len(rows)) % 2),
     }
     moved: dict[str, Any] = {name: tensor.to(device) for name, tensor in tensors.items()}

@@ -16,9 +16,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "docs/ten-minutes.md")
@@ -92,34 +92,28 @@ class Newcomer:
         return {**ELSEWHERE, **(TOO_LONG if self.short else {})}.get(line.text, "")
 
     def words(self, line: Line) -> list[str]:
-        """What is started for a line."""
+        """What is started for a line, by a person who leaves a game at once."""
         text = line.text
         if self.short:
             text += "".join(f" {more}" for start, more in SHORT.items() if text.startswith(start))
         if self.venv:
             text = re.sub(r"^make ", f"make -o {self.venv}/.train VENV={self.venv} ", text)
-        active = "[ ! -f .venv/bin/activate ] || . .venv/bin/activate\n"
-        return ["bash", "-c", f"{active}python - <<'END'\n{text}\nEND" if line.python else active + text]
+        if line.python:
+            text = f"python - <<'END'\n{text}\nEND"
+        active = "[ ! -f .venv/bin/activate ] || . .venv/bin/activate"
+        return ["bash", "-c", f"echo :quit | {{ {active}\n{text}\n}}"]
 
     def type(self, line: Line) -> None:
         """Runs a line, shows what it cost, and keeps its last words if it failed."""
-        reason = self.left_out(line)
-        shown = "a block of Python" if line.python else line.text
-        if reason:
-            print(f"      -  {shown[:100]}  ({reason})", flush=True)
+        shown = "a block of Python" if line.python else line.text[:100]
+        if reason := self.left_out(line):
+            print(f"      -  {shown}  ({reason})", flush=True)
             return
         began, worked = time.monotonic(), worked_by_children()
         said = []
-        with subprocess.Popen(
-            self.words(line), cwd=self.clone, env=self.environment(), text=True, errors="replace",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        ) as process:  # fmt: skip
-            assert process.stdin
+        place: dict[str, Any] = {"cwd": self.clone, "env": self.environment(), "text": True, "errors": "replace"}
+        with subprocess.Popen(self.words(line), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **place) as process:
             assert process.stdout
-            # A line that reads nothing may be over by now.
-            with suppress(BrokenPipeError):
-                process.stdin.write(":quit\n")
-                process.stdin.close()
             for answer in process.stdout:
                 said.append(answer)
                 if line.transcript is None and TRANSCRIPT in answer:
@@ -128,12 +122,9 @@ class Newcomer:
         if process.returncode or any("Traceback" in answer for answer in said):
             line.failed = f"status {process.returncode}\n{''.join(said[-30:])}"
         self.typed.append(line)
-        first = (
-            f"  (transcript after {line.transcript:.0f} s, {line.transcript_at_work():.0f} of work)"
-            if line.transcript
-            else ""
-        )
-        print(f"{line.seconds:7.1f}  {shown[:100]}{first}{'  FAILED' if line.failed else ''}", flush=True)
+        if line.transcript:
+            shown += f"  (transcript after {line.transcript:.0f} s, {line.transcript_at_work():.0f} of work)"
+        print(f"{line.seconds:7.1f}  {shown}{'  FAILED' if line.failed else ''}", flush=True)
 
 
 def worked_by_children() -> float:
@@ -183,8 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--venv", type=Path, help="an environment with the trainer; installations are left out")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
-        venv = args.venv.absolute() if args.venv else None
-        wrong = walk(Newcomer(Path(folder), venv, args.short), args.pages)
+        wrong = walk(Newcomer(Path(folder), args.venv and args.venv.absolute(), args.short), args.pages)
     for text in wrong:
         print(f"\n{text}", file=sys.stderr)
     return 1 if wrong else 0

@@ -74,19 +74,13 @@ class SkillEnvironment(Environment):  # type: ignore[misc]
 
     def step(self, action: ChatAction, timeout_s: float | None = None, **kwargs: Any) -> ChatObservation:
         """Carries out a reply; after the end it changes nothing."""
-        if self._chat.done:
-            over, record = [{"role": "user", "content": EPISODE_OVER}], self._chat.record()
-            ends = {name: record[name] for name in ("terminated", "truncated")}
-            return ChatObservation(messages=over, done=True, reward=0.0, record=record, **ends)
-        step = self._chat.step(action.reply)
-        return ChatObservation(
-            messages=step.messages,
-            done=step.done,
-            reward=step.reward,
-            terminated=step.terminated,
-            truncated=step.truncated,
-            record=self._chat.record(),
-        )
+        messages, reward = [{"role": "user", "content": EPISODE_OVER}], 0.0
+        if not self._chat.done:
+            step = self._chat.step(action.reply)
+            messages, reward = step.messages, step.reward
+        record = self._chat.record()
+        ends = {name: record[name] for name in ("terminated", "truncated")}
+        return ChatObservation(messages=messages, done=self._chat.done, reward=reward, record=record, **ends)
 
     @property
     def state(self) -> State:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from skillc_gym.episodes.record import Episode, Turn
-from skillc_gym.pages import page, resource
+from skillc_gym.pages import page, printable, resource
 
 STYLE = resource("skillc_gym.episodes", "transcripts.css")
 """The styles of :func:`to_fragment`; every class begins with ``tr``."""
@@ -42,15 +41,13 @@ def _thought(turn: Turn) -> str:
 
 
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = 1, 2, 31, 32, 33, 36
-# A model's text may hold escape sequences, or turn the direction of writing; they must not reach the terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def to_ansi(episode: Episode, *, colour: bool = True) -> str:
     """Renders an episode as text that ends with a line end, with ANSI colours unless told otherwise."""
 
     def paint(text: str, code: int) -> str:
-        text = _CONTROL.sub("�", text)
+        text = printable(text)  # a model's may hold escape sequences, which must not reach the terminal
         return f"\x1b[{code}m{text}\x1b[0m" if colour else text
 
     shown = f", shown {episode.skill}" if episode.skill else ""
@@ -61,8 +58,7 @@ def to_ansi(episode: Episode, *, colour: bool = True) -> str:
     lines.append(paint(episode.final_observation, _DIM))
     outcome = paint("won", _GREEN) if episode.won else paint("not won", _RED)
     lines.append(f"{outcome} after {len(episode)} steps, return {episode.episode_return:g}")
-    # Half of a surrogate pair, which a model may write, cannot be printed as UTF-8.
-    return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode("utf-8")
+    return "\n".join(lines) + "\n"
 
 
 def _flags(turn: Turn, paint: Callable[[str, int], str]) -> str:

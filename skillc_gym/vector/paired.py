@@ -115,7 +115,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._held = self._done
         self._lengths, self._returns = [0] * self.num_envs, [0.0] * self.num_envs
         self._failed = np.zeros(self.num_envs, dtype=np.bool_)
-        self._started, self._ready = [False] * num_groups, False
+        self._started = [False] * num_groups
 
     @property
     def active(self) -> NDArray[np.bool_]:
@@ -225,8 +225,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             MemberError: As :meth:`advance` has it. What a member raises in a reset by ``autoreset`` is raised as it is,
                 before anybody is stepped; as after a failed :meth:`reset`, these groups need another.
         """
-        if not self._ready:
-            waiting = [group for group, started in enumerate(self._started) if not started]
+        if waiting := [group for group, started in enumerate(self._started) if not started]:
             raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
         due = member_actions(actions, self._done)
         if self._autoreset:
@@ -309,7 +308,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
 
     def _start_all(self, episodes: Mapping[int, GroupStart]) -> None:
         """Starts groups: all of them, or none if a member raises."""
-        self._ready = self.closed = False  # members start again after close()
+        self.closed = False  # members start again after close()
         for group in episodes:
             self._started[group] = False
             self._hold(self.members(group))
@@ -323,7 +322,6 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._hold(span, held=False)
             self._failed[span] = False
             self._lengths[span], self._returns[span] = [0] * self.group_size, [0.0] * self.group_size
-        self._ready = all(self._started)
 
     def _restart_finished(self) -> frozenset[int]:
         nothing = [None] * self.group_size

@@ -155,16 +155,12 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         # A wrapper further in may number the commands; one of a user's may not say which was carried out.
         shown = info.get("executed_action")  # "" for a reply in which no command was found
         if shown is None:
-            shown = action if isinstance(action, str) else self._command(action)
+            shown = action if isinstance(action, str) else str(self.env.get_wrapper_attr("commands")[int(action)])
         # Halves of surrogate pairs, which no file or model can take, are shown as "?".
         shown = shown[: _ROOM_FOR_ACTION - 4].encode("utf-8", "replace").decode()
         self._exchanges.append("\n".join(part for part in (self._last, f"> {shown}") if part))
         self._last = observation
         return "\n".join([self._first, *self._exchanges, observation]), reward, terminated, truncated, info
-
-    def _command(self, action: Any) -> str:
-        commands: Any = self.env.get_wrapper_attr("commands")
-        return str(commands[int(action)])
 
 
 _ROOM_FOR_ACTION = 4_100

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
@@ -124,18 +125,14 @@ class WritingAgent(Agent):
 
     writer: Literal["auto", "policy", "steps"] = "auto"
 
-    def new_writer(self, tools: AgentTools) -> AgentWriter:
-        """The writer that the options ask for."""
-        by_policy = tools.writes if self.writer == "auto" else self.writer == "policy"
-        return PolicyWriter(tools.write) if by_policy else StepWriter()
-
 
 class ActingWriter(ActingAgent):
     """An agent at work for which its options' writer writes."""
 
     def __init__(self, options: WritingAgent, tools: AgentTools) -> None:
         super().__init__(options, tools)
-        self.writer: AgentWriter = options.new_writer(tools)
+        by_policy = tools.writes if options.writer == "auto" else options.writer == "policy"
+        self.writer: AgentWriter = PolicyWriter(tools.write) if by_policy else StepWriter()
 
 
 class AgentRunner(RunningAgent):
@@ -227,7 +224,7 @@ class AgentRunner(RunningAgent):
     ) -> list[Episode]:
         """Plays (task, condition) once each; a task's place among all gives it the same start in every attempt."""
         numbers = {task: number for number, task in enumerate(everything)}
-        try:
+        with closing(rollouts):
             played = rollouts.collect(
                 [task for task, _ in tasks],
                 [skill for _, skill in tasks],
@@ -237,8 +234,6 @@ class AgentRunner(RunningAgent):
                 numbers=[numbers[task] for task, _ in tasks],
                 first_attempt=attempt,
             )
-        finally:
-            rollouts.close()
         for result in played:
             self._spent.update({"episodes": 1, "steps": len(result.episode), **asdict(result.usage)})
         return [result.episode for result in played]

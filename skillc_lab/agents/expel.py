@@ -70,8 +70,10 @@ class _ExpeL(ActingGatherer):
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         rules = [f"{number}. {text}" for number, text in enumerate(self._rules.texts, 1)]
-        texts = ["\n".join(["Rules from earlier tasks:", *rules]) if rules else "", examples_text(self._nearest(info))]
-        text = "\n\n".join(filter(None, texts))
+        ruled = "\n".join(["Rules from earlier tasks:", *rules]) if rules else ""
+        query = info.get("goal") or info["task_type"]
+        near = self.nearest(query, self._won, lambda won: won.goal or won.task_type, self.options.examples)
+        text = "\n\n".join(filter(None, [ruled, examples_text(near)]))
         return SkillText("expel", text) if text else None
 
     def state_dict(self) -> dict[str, Any]:
@@ -80,11 +82,6 @@ class _ExpeL(ActingGatherer):
 
     def figures(self) -> dict[str, Any]:
         return {**super().figures(), "rules": len(self._rules.texts)}
-
-    def _nearest(self, info: Mapping[str, Any]) -> list[Episode]:
-        goals = [episode.goal or episode.task_type for episode in self._won]
-        query = info.get("goal") or info["task_type"]
-        return [self._won[place] for place in self.nearest(query, goals, self.options.examples)]
 
     def _lessons(self) -> Iterator[list[Episode]]:
         """A failure and the success at the same task; then successes, so many at once."""

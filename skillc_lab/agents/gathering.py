@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from skill_library import SkillText
 from skillc_gym.episodes import Episode
@@ -15,6 +15,7 @@ from trainers.rollout import panel_of
 from trainers.writers import AgentWriter
 
 _SHOWN_PLANS = 3
+_T = TypeVar("_T")
 
 
 class Reflections:
@@ -93,6 +94,6 @@ class ActingGatherer(ActingWriter):
         won = sum(bool(episode.won) for episode in self.played)
         return {**super().figures(), "gathered": {"episodes": len(self.played), "won": won}}
 
-    def nearest(self, query: str, texts: Sequence[str], count: int) -> list[int]:
-        """Places of the texts that are most like a query."""
-        return nearest(self._similarity, query, texts, count)
+    def nearest(self, query: str, known: Sequence[_T], text_of: Callable[[_T], str], count: int) -> list[_T]:
+        """Those whose texts are most like a query."""
+        return [known[place] for place in nearest(self._similarity, query, list(map(text_of, known)), count)]

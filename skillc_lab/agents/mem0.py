@@ -12,7 +12,7 @@ from skillc_gym.episodes import Episode
 from skillc_lab.agents.base import AgentTools
 from skillc_lab.agents.gathering import ActingGatherer, GatheringAgent
 from trainers.base import Count, Natural
-from trainers.memory import Entry, SkillBank
+from trainers.memory import SkillBank
 from trainers.writers import Draft
 
 
@@ -32,7 +32,7 @@ class _Mem0(ActingGatherer):
 
     def choose(self, info: Mapping[str, Any]) -> SkillText | None:
         query = info.get("goal") or info["task_type"]
-        shown = self._nearest(query, [f"{entry.key} {entry.text}" for entry in self._bank], self.options.shown)
+        shown = self.nearest(query, [*self._bank], lambda entry: f"{entry.key} {entry.text}", self.options.shown)
         text = "\n".join(["Facts from earlier tasks:", *(f"- {entry.text}" for entry in shown)])
         return SkillText("+".join(entry.name for entry in shown), text) if shown else None
 
@@ -44,7 +44,7 @@ class _Mem0(ActingGatherer):
         return {**super().figures(), "operations": operations, "facts": len(self._bank)}
 
     def _remember(self, fact: str, episode: Episode, number: int) -> None:
-        similar = self._nearest(fact, [entry.text for entry in self._bank], self.options.similar)
+        similar = self.nearest(fact, [*self._bank], lambda entry: entry.text, self.options.similar)
         decision = self.writer.decide(fact, [entry.text for entry in similar])
         self._operations[decision.operation] += 1
         if decision.operation == "ADD":
@@ -55,10 +55,6 @@ class _Mem0(ActingGatherer):
             self._bank.replace_text(similar[decision.number - 1].name, decision.text)
         elif decision.operation == "DELETE":
             self._bank.remove(similar[decision.number - 1].name)
-
-    def _nearest(self, query: str, texts: list[str], count: int) -> list[Entry]:
-        entries = list(self._bank)
-        return [entries[place] for place in self.nearest(query, texts, count)]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -72,11 +73,8 @@ def demonstrated(
             f"Examples are episodes of an expert, and {spec.name} comes without one (EnvSpec.warm_start); "
             "take another agent, such as expel, whose examples are the policy's own successes"
         )
-    env = ActionFormat(make_env())
-    try:
+    with closing(ActionFormat(make_env())) as env:
         return [_demonstration(spec.warm_start, env, task) for task in task_ids]
-    finally:
-        env.close()
 
 
 def _demonstration(start: WarmStart, env: gymnasium.Env[str, str], task_id: str) -> Episode:

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
-from docstring_parser import google
-
 from skillc_lab.agents import AGENTS, get_agent
 from skillc_lab.agents.zero_shot import ZeroShot
 from skillc_lab.cli.main import command_modules
@@ -62,14 +60,10 @@ def _chosen(words: Sequence[str], kind: str, default: str) -> str | None:
 
 def _docs(part: Any, prefix: str) -> Iterator[tuple[str, str]]:
     """(option, meaning) of every option of a tree of parts, under its own name and with the part's before it."""
-    # A part's class need not repeat what the one that it derives from says.
-    pages = [google.parse(inspect.cleandoc(kind.__doc__ or "")) for kind in reversed(type(part).__mro__)]
-    said = {param.arg_name: param.description or "" for page in pages for param in page.params}
-    own = {**field_docs(part.__class__), **said}
+    own = field_docs(part.__class__)
     for name in (spec.name for spec in fields(part) if spec.name in own):
-        meaning = " ".join(own[name].split())
-        yield name, meaning
-        yield f"{prefix}.{name}", meaning
+        yield name, own[name]
+        yield f"{prefix}.{name}", own[name]
     # Behind them: an option of a part may be called as another part is, and is the one that is meant.
     for spec in fields(part):
         value = getattr(part, spec.name)

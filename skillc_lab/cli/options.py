@@ -6,7 +6,6 @@ writes the help from the same classes and doc strings.
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import itertools
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import tyro
+from docstring_parser import parse_from_object
 
 from skillc_gym.errors import ConfigError, unknown_name
 from trainers.base import check_values
@@ -193,14 +193,9 @@ def _build(options: type, values: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def field_docs(options: type) -> Mapping[str, str]:
-    """The doc string under each field of a dataclass and its bases, read from the source."""
-    classes = [ast.parse(inspect.getsource(base)).body[0] for base in reversed(options.__mro__[:-1])]
-    nodes = [node for found in classes if isinstance(found, ast.ClassDef) for node in found.body]
-    docs = {}
-    for field_node, doc in itertools.pairwise(nodes):
-        if isinstance(field_node, ast.AnnAssign) and isinstance(doc, ast.Expr) and isinstance(doc.value, ast.Constant):
-            docs[ast.unparse(field_node.target)] = " ".join(str(doc.value.value).split())
-    return docs
+    """What a dataclass and its bases say of each field: in the doc string under it, or in that of the class."""
+    pages = [parse_from_object(base) for base in reversed(options.__mro__[:-1])]
+    return {param.arg_name: " ".join((param.description or "").split()) for page in pages for param in page.params}
 
 
 # Words to options ----------------------------------------------------------------------------------------------------

@@ -44,11 +44,7 @@ class CardOptions:
 
 
 def _run(options: CardOptions) -> int:
-    text = (
-        environment_card(options.of)
-        if options.what == "env"
-        else policy_card(Path(options.of), evaluation=options.evaluation)
-    )
+    text = environment_card(options.of) if options.what == "env" else policy_card(Path(options.of), options.evaluation)
     if options.out is None:
         say(text.rstrip("\n"))
     else:

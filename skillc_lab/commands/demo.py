@@ -25,7 +25,7 @@ from trainers.base import PACKAGES, fetched_trained, hardest_start, named_folder
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.models import load_model, load_plain_tokenizer, without_bars
-from trainers.tracking import Progress, SilentProgress, complete_settings, make_folder, make_progress, write_json
+from trainers.tracking import Progress, complete_settings, make_folder, make_progress, write_json
 
 _WIDTH = 78
 _FIGURES = {"sr_with": rate, "sr_without": rate, "gap": points}
@@ -125,7 +125,7 @@ def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     return TrainConfig(**settings)
 
 
-def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
+def run_quick_demo(options: DemoOptions, *, progress: Progress) -> dict[str, Any]:
     """Evaluates the start and the trained policy on held-out tasks, with and without the skill, and writes the page.
 
     Each policy's evaluation goes into the folder of its name.
@@ -145,7 +145,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
         )
     if options.held_out is not None and options.held_out < 1:
         raise ConfigError(f"The held-out tasks per task type must be at least 1, got {options.held_out}.")
-    started, folder, told = time.perf_counter(), options.folder, progress or SilentProgress()
+    started, folder = time.perf_counter(), options.folder
     # A language model takes its time: half as many tasks.
     per_type = options.held_out or max(1, options.tasks.held_out_per_type // (20 if options.model else 10))
     settings = {name: _played(options, policy) for name, policy in quick_policies(options).items()}
@@ -158,7 +158,7 @@ def run_quick_demo(options: DemoOptions, *, progress: Progress | None = None) ->
     check_same(options)
     reports = {}
     for name, held_out in settings.items():
-        report = evaluate_policy(held_out, per_type=per_type, folder=folder / name, progress=told)
+        report = evaluate_policy(held_out, per_type=per_type, folder=folder / name, progress=progress)
         report.save_all(folder / name)
         reports[name] = report.paired
     first, *later = (folder / name for name in settings)

@@ -26,7 +26,7 @@ from trainers.config import RECOMMENDED, TrainConfig
 from trainers.evaluation import Change, PairedReport, compare_reports, evaluate_policy
 from trainers.recipes import recipe_in
 from trainers.rollout import tasks_of
-from trainers.tracking import PlainProgress, Progress, SilentProgress, make_folder, read_object, write_json
+from trainers.tracking import PlainProgress, Progress, make_folder, read_object, write_json
 from trainers.training import run
 from trainers.warmstart import CARD, data_recipe, make_policy, shipped_recipe, small_policy_settings
 
@@ -131,13 +131,10 @@ class DemoOptions:
     def settings(self) -> dict[str, Any]:
         """What decides the figures, as JSON-able values."""
         chosen = {name: getattr(self, name) for name in ("env", "method", "seed", "steps", "train_options")}
-        given = {
-            "policy": None if self.policy is None else str(self.policy),
-            "data": "generated" if self.quick else self.place,
-        }
-        quick: dict[str, Any] = {"quick": True} if self.quick else {}
-        quick |= {"model": self.model} if self.model else {}
-        return {**chosen, **given, **quick, "held_out": self.per_type, "held_out_splits": [self.split]}
+        chosen |= {"policy": None if self.policy is None else str(self.policy)}
+        chosen |= {"data": "generated" if self.quick else self.place}
+        chosen |= {name: value for name in ("quick", "model") if (value := getattr(self, name))}
+        return {**chosen, "held_out": self.per_type, "held_out_splits": [self.split]}
 
     def further_settings(self) -> dict[str, Any]:
         """Those of training that were named, by their current names."""
@@ -150,34 +147,29 @@ class DemoOptions:
         """The training configuration behind the demonstration."""
         # What halves the time might not go with a policy or an option of the user's own.
         theirs = self.policy is not None or self.train_options.keys() & {"engine", "attention", "lora_dropout"}
-        settings: dict[str, Any] = {
-            "model": str(self.start),
-            "method": self.method,
-            "steps": self.steps,
-            "seed": self.seed,
-            "run": str(self.folder),
-            **small_policy_settings(self.env, self.place),
-            **({} if theirs else _QUICK),
-        }
-        return TrainConfig(**{**settings, **self.further_settings()})
+        quick = {} if theirs else _QUICK
+        chosen = {"method": self.method, "steps": self.steps, "seed": self.seed}
+        chosen |= {"model": str(self.start), "run": str(self.folder)}
+        small = small_policy_settings(self.env, self.place)
+        return TrainConfig(**{**chosen, **small, **quick, **self.further_settings()})
 
 
-def run_demo(options: DemoOptions, *, progress: Progress | None = None) -> dict[str, Any]:
+def run_demo(options: DemoOptions, *, progress: Progress) -> dict[str, Any]:
     """Runs the demonstration of one method, or goes on with one that was interrupted.
 
     Returns:
         The summary, as ``summary.json`` has it: seconds, steps, success of the held-out tasks with and without skills
         before and after training (with 95 % intervals), the gap per task type, and where pictures and transcripts are.
     """
-    training, told = options.training(), progress or SilentProgress()
+    training = options.training()
     _check(options)
     with _stop_watch(options.folder / "elapsed.json") as elapsed:
-        _warm_start(options, told.note)
-        before = _evaluation(options, training, "before", told)
-        result = run(training, progress=told)
+        _warm_start(options, progress.note)
+        before = _evaluation(options, training, "before", progress)
+        result = run(training, progress=progress)
         if not result.finished:
             return {"finished": False, "steps": result.step}
-        after = _evaluation(options, replace(training, model=str(result.policy)), "after", told)
+        after = _evaluation(options, replace(training, model=str(result.policy)), "after", progress)
         named = {name: getattr(options, name) for name in ("env", "seed", "steps")}
         summary = {
             "finished": True,
@@ -289,7 +281,7 @@ def _points(change: Change) -> dict[str, Any]:
 # Two methods ----------------------------------------------------------------------------------------------------------
 
 
-def run_demo_versus(options: DemoOptions, *, say: Say = lambda line: None) -> dict[str, Any]:
+def run_demo_versus(options: DemoOptions, *, say: Say) -> dict[str, Any]:
     """Runs the demonstration of a method and of another one, or goes on with what was interrupted.
 
     The other one's run lies in ``beside/`` of the folder; what each of them says goes to ``logs/``, and line by line

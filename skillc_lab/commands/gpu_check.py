@@ -16,7 +16,7 @@ from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
 from trainers.models import without_bars
-from trainers.tracking import Progress, RunFolder, SilentProgress, make_progress, provenance, write_json
+from trainers.tracking import Progress, RunFolder, make_progress, provenance, write_json
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
 
@@ -60,7 +60,7 @@ def _run(options: GpuCheckOptions) -> int:
     return 0 if finite and not any("failed" in report[part] for part in ("fsdp2", "sleep")) else 1
 
 
-def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress | None = None) -> dict[str, Any]:
+def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress) -> dict[str, Any]:
     """Runs the check and writes ``gpu_check.json``.
 
     Returns:
@@ -83,7 +83,7 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress 
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")
     _reset_peak()
-    result = run(config, progress=progress or SilentProgress())
+    result = run(config, progress=progress)
     if not result.finished:
         raise ConfigError(f"The check times whole runs, and its training was stopped; delete {options.out}, try again.")
     records, peak = [record for record in result.metrics if record["event"] == "train"], _peak_mib()

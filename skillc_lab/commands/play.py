@@ -167,9 +167,9 @@ def _numbered(commands: Sequence[str]) -> str:
     return "\n".join(f"{n:2}. {command}" for n, command in enumerate(commands, 1))
 
 
-def in_columns(names: Sequence[str], width: int = 0) -> str:
-    """Names in as many columns as a terminal has room for, read downwards."""
-    width = width or shutil.get_terminal_size().columns
+def in_columns(names: Sequence[str]) -> str:
+    """Names in as many columns as the terminal has room for, read downwards."""
+    width = shutil.get_terminal_size().columns
     room = max(map(len, names), default=0) + 3
     rows = -(-len(names) // max(1, width // room))
     return "\n".join("".join(name.ljust(room) for name in names[row::rows]).rstrip() for row in range(rows))

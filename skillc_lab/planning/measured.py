@@ -89,9 +89,9 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
             if isinstance(error, subprocess.TimeoutExpired):
                 return {"failed": f"took longer than {patience:g} s"}
             raise
-    done = subprocess.CompletedProcess(command, process.returncode, *said)
-    if done.returncode:
-        return {"failed": _last_words(done, Path(f"{config.run}.log"))}
+    if process.returncode:
+        words = said[1].strip() or said[0].strip() or f"status {process.returncode}"
+        return {"failed": _last_words(words.splitlines(), Path(f"{config.run}.log"))}
     records = [record for record in RunFolder(Path(config.run)).metrics() if record["event"] == "train"]
     return {
         "seconds": time.perf_counter() - began,
@@ -101,8 +101,7 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
     }
 
 
-def _last_words(done: subprocess.CompletedProcess[str], log: Path) -> str:
-    said = (done.stderr.strip() or done.stdout.strip() or f"status {done.returncode}").splitlines()
+def _last_words(said: Sequence[str], log: Path) -> str:
     log.write_text("\n".join(said) + "\n", encoding="utf-8")
     # A launcher's own complaint comes behind that of the process that failed.
     errors = [line for line in said if "rror:" in line and "ChildFailedError" not in line]

@@ -19,7 +19,7 @@ from skillc_lab.planning.memory import (
     update_operations,
     workload_of,
 )
-from skillc_lab.planning.setups import GIB, Machine
+from skillc_lab.planning.setups import GIB, Machine, typed_words
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
 from trainers.base import check_sharded
 from trainers.config import TrainConfig
@@ -256,8 +256,7 @@ class _Change(NamedTuple):
 
     @property
     def words(self) -> str:
-        typed = [f"{name}={str(value).lower()}" for name, value in self.settings.items()]
-        return " ".join([*typed, *(f"--{name} {value}" for name, value in self.machine.items())])
+        return " ".join([*typed_words(self.settings), *(f"--{name} {value}" for name, value in self.machine.items())])
 
 
 def _changes(plan: Plan) -> Iterator[_Change]:

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from skillc_gym.errors import unknown_name
+from skillc_gym.errors import require_name
 from trainers.base import Count, Options, Positive, Share
 from trainers.config import TrainConfig
 
@@ -20,6 +20,7 @@ LAUNCHERS = ("fsdp2", "zero3")
 Sharding = Literal["none", "fsdp2", "zero3"]
 
 _FOLDER = Path(str(resources.files("skillc_lab.planning")))
+_SETUPS: Mapping[str, Any] = json.loads((_FOLDER / "setups.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -74,25 +75,19 @@ class Setup:
 
 def setup_names() -> tuple[str, ...]:
     """All set-ups that come along."""
-    return tuple(_setups())
+    return tuple(_SETUPS)
 
 
 def load_setup(name: str) -> Setup:
     """Reads a set-up; an UnknownNameError if there is none of that name."""
-    if name not in setup_names():
-        raise unknown_name("set-up", name, setup_names())
-    values = _setups()[name]
+    require_name("set-up", name, _SETUPS)
+    values = _SETUPS[name]
     return Setup(**{**values, "machine": Machine(**values["machine"])})
-
-
-def _setups() -> dict[str, Any]:
-    return dict(json.loads((_FOLDER / "setups.json").read_text(encoding="utf-8")))
 
 
 def launcher_file(name: str) -> Path:
     """Accelerate's configuration for a kind of sharding; an UnknownNameError if there is none."""
-    if name not in LAUNCHERS:
-        raise unknown_name("launcher", name, LAUNCHERS)
+    require_name("launcher", name, LAUNCHERS)
     return _FOLDER / "launchers" / f"{name}.json"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
@@ -171,13 +172,10 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
     assert spec.warm_start, f"{spec.id} has no expert"
     injected = SkillInjection(_open(config), library=str(config.skill_library), where="info")
     wording = chat_format(config)
-    env: Any = ChatPrompt(ActionFormat(injected, tail=wording.reply_tail), chat_format=wording)
-    try:
+    with closing(ChatPrompt(ActionFormat(injected, tail=wording.reply_tail), chat_format=wording)) as env:
         _, info = begun = env.reset(seed=config.seed, options={"skill": True})
         played = expert_replies(env, begun, spec.warm_start.demonstrator(info, False))
         counts = [_tokens(tokenizer, each["messages"]) for each in (info, *(outcome[4] for _, outcome in played))]
-    finally:
-        env.close()
     steps = config.max_episode_steps or spec.max_episode_steps or len(counts)
     if wording.form != "conversation" or len(counts) < 2:
         return EpisodeLength(max(counts), 0.0, steps)

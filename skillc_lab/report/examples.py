@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -89,10 +89,10 @@ def examples(before: Sequence[Episode], after: Sequence[Episode], count: int = 4
 
 
 def _example(before: TaskEpisodes | None, after: TaskEpisodes, *, open_: bool) -> Fold:
-    shown: Mapping[str, tuple[Episode, ...]] = {"with the skill": after.with_skill, "without": after.without_skill}
+    first = before or after
+    shown = {"with the skill": first.with_skill, "without": first.without_skill}
     if before is not None:
-        at_first = {"with the skill": before.with_skill, "without": before.without_skill}
-        shown = {**at_first, "trained, without": after.without_skill}
+        shown["trained, without"] = after.without_skill
     columns = {name: episodes[0] for name, episodes in shown.items() if episodes}
     how = "; ".join(f"{name}: {'solved' if episode.won else 'failed'}" for name, episode in columns.items())
     return Fold(f"{after.name} — {how}", tuple(columns.values()), tuple(columns), open_)

@@ -146,7 +146,7 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     axes.axhline(0.0, color="#c9cdd4", linewidth=0.9, zorder=1)
     for kind, style in type_styles(run.task_types).items():
         end = run.retirements.get(kind, (run.total_steps, ""))[0]
-        until, later = (found[kind].where([side * s <= side * end for s in found[kind].steps]) for side in (1, -1))
+        until, later = found[kind].part(last=end), found[kind].part(first=end)
         axes.plot(until.steps, until.values, label=style.label, **style.look)
         axes.plot(later.steps, later.values, alpha=0.25, color=style.colour, linestyle=style.linestyle)
         if kind in run.retirements and until.steps:
@@ -210,13 +210,8 @@ def draw_gate(axes: Any, run: RunRecords) -> None:
     """The gate per type while it is active."""
     ends = {kind: run.retirements.get(kind, (run.last_step, ""))[0] for kind in run.task_types}
     found = {kind: run.validated("gate", kind) for kind in ends}
-    stays = {kind for kind in ends if kind not in run.retirements}
-    drawn = {
-        kind: one.where([kind in stays or step < ends[kind] or step == 0 for step in one.steps])
-        for kind, one in found.items()
-    }
-    mean = _draw_strips(axes, run, drawn, ends)
-    names = _beside(axes, type_styles(run.task_types))
+    left = {kind: found[kind].part(last=max(0, ends[kind] - 1)) for kind in found if kind in run.retirements}
+    mean, names = _draw_strips(axes, run, found | left, ends)
     how = "0.5: no gap; 1: the type leans wholly on its skill" + "; ends where it retires" * run.retires
     title(axes, "The gate goes from " + " to ".join(f"{v:.2f}" for v in mean.values[:1] + mean.values[-1:]), how, names)
 
@@ -224,24 +219,20 @@ def draw_gate(axes: Any, run: RunRecords) -> None:
 def draw_fraction(axes: Any, run: RunRecords) -> None:
     """The share of training rollouts with the skill, per type."""
     found = {kind: run.trained("rollout_fraction_with", kind) for kind in run.task_types}
-    _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
+    _, names = _draw_strips(axes, run, found, dict.fromkeys(found, run.last_step))
     how = "share of each type's rollouts in the updates that trained it"
     # Of every type's own first and last value: an update may lack a type.
     ends = [[one.values[end] for one in found.values() if one.values] for end in (0, -1)]
     course = _course([fmean(values) for values in ends if values])
-    title(axes, f"{course} % of training rollouts see the skill", how, _beside(axes, type_styles(run.task_types)))
+    title(axes, f"{course} % of training rollouts see the skill", how, names)
 
 
 def _name_types(axes: Any, heights: Sequence[float], styles: Mapping[str, LineStyle]) -> float:
     """Writes the types' names beside a plot; the inches that they take of the figure's width."""
-    axes.set_yticks(heights, [_brief(style.label) for style in styles.values()])
-    return _beside(axes, styles)
-
-
-def _beside(axes: Any, styles: Mapping[str, LineStyle]) -> float:
+    names = [_brief(style.label) for style in styles.values()]
+    axes.set_yticks(heights, names)
     columns = axes.get_subplotspec().get_gridspec().ncols
-    longest = max((len(_brief(style.label)) for style in styles.values()), default=0)
-    return float(0.077 * columns * longest)
+    return float(0.077 * columns * max(map(len, names), default=0))
 
 
 def _brief(name: str) -> str:
@@ -249,17 +240,19 @@ def _brief(name: str) -> str:
     return name if len(name) <= 14 else f"{name[:7]}\N{HORIZONTAL ELLIPSIS}{name[-6:]}"
 
 
-def _draw_strips(axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]) -> Series:
-    """A strip for every type's figure, up to an end; their mean."""
+def _draw_strips(
+    axes: Any, run: RunRecords, found: Mapping[str, Series], ends: Mapping[str, int]
+) -> tuple[Series, float]:
+    """A strip for every type's figure, up to an end; their mean, and the inches that the types' names take."""
     styles = type_styles(run.task_types)
     for row, (kind, style) in enumerate(styles.items()):
         _strip(axes, row, found[kind], style, ends[kind])
-    _name_types(axes, [row + 1 - _STRIP / 2 for row in range(len(styles))], styles)
+    beside = _name_types(axes, [row + 1 - _STRIP / 2 for row in range(len(styles))], styles)
     axes.set_ylim(len(styles) + 0.08, 0.0)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=False, axis="y")
     step_axis(axes, run.total_steps)
-    return _mean_over(list(found.values()))
+    return _mean_over(list(found.values())), beside
 
 
 def _strip(axes: Any, row: int, series: Series, style: LineStyle, end: int) -> None:

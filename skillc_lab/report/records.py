@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,15 @@ class Series:
     steps: list[int]
     values: list[float]
 
-    def where(self, keep: Sequence[bool]) -> Series:
-        """The entries that are marked."""
-        entries = [(s, v) for s, v, k in zip(self.steps, self.values, keep, strict=True) if k]
-        return Series([step for step, _ in entries], [value for _, value in entries])
+    @classmethod
+    def of(cls, entries: Iterable[tuple[int, float | None]]) -> Series:
+        """Steps with their values; those without one are left out."""
+        found = [(step, value) for step, value in entries if value is not None]
+        return cls([step for step, _ in found], [value for _, value in found])
+
+    def part(self, first: float = -inf, last: float = inf) -> Series:
+        """The steps between two, both included."""
+        return Series.of((s, v) for s, v in zip(self.steps, self.values, strict=True) if first <= s <= last)
 
 
 @dataclass(frozen=True)
@@ -152,8 +158,7 @@ class RunRecords:
     def overall(self, key: str, event: str = "train") -> Series:
         """A figure of the whole batch or panel; records without it are left out."""
         records = self.train if event == "train" else self.validations
-        found = [(int(r["step"]), value) for r in records if (value := _number(r.get(key))) is not None]
-        return Series([step for step, _ in found], [value for _, value in found])
+        return Series.of((int(r["step"]), _number(r.get(key))) for r in records)
 
     def panel_size(self, task_type: str | None = None) -> int:
         """Tasks per validation, of one type or of all; 0 if it was not recorded."""
@@ -178,9 +183,7 @@ def _number(value: Any) -> float | None:
 
 def _series(records: Sequence[Mapping[str, Any]], key: str, task_type: str) -> Series:
     nested = [(int(r["step"]), r.get(key)) for r in records]
-    numbers = [(step, _number(inner.get(task_type))) for step, inner in nested if isinstance(inner, Mapping)]
-    found = [(step, value) for step, value in numbers if value is not None]
-    return Series([step for step, _ in found], [value for _, value in found])
+    return Series.of((step, _number(inner.get(task_type))) for step, inner in nested if isinstance(inner, Mapping))
 
 
 def moving_mean(series: Series, window: int) -> Series:

@@ -68,15 +68,10 @@ def _evals(values: Mapping[str, Any], skill: str) -> Iterator[SkillEval]:
         raise ConfigError(f'expected a list under "evals", got {type(values.get("evals")).__name__}')
     if len(values["evals"]) > _MAX_EVALS:
         raise ConfigError(f"it has {len(values['evals']):,} evals; at most {_MAX_EVALS:,} are read")
-    seen = set()
     for place, entry in enumerate(values["evals"], 1):
         if not isinstance(entry, dict):
             raise ConfigError(f"eval {place} is no object but {type(entry).__name__}")
-        name = f"{skill}-{_id(entry, place)}"
-        if name in seen:
-            raise ConfigError(f"eval {place} has the id of another one; ids are unique")
-        seen.add(name)
-        yield _eval(name, entry, place)
+        yield _eval(f"{skill}-{_id(entry, place)}", entry, place)
 
 
 def _id(entry: Mapping[str, Any], place: int) -> str:

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from skill_library import EVERY_TYPE, Skill, SkillLibrary, fit_text
 from skill_library.formats import plain_name, unique
@@ -57,7 +58,14 @@ def check_library(library: SkillLibrary, task_types: Iterable[str] = ()) -> list
 
 def lint_library(library: SkillLibrary) -> list[Flaw]:
     """Finds what makes a skill worse: it is long, or names things of one task."""
-    return [finding for skill in library.skills for finding in _lint(skill)]
+    found = []
+    for skill in library.skills:
+        words = len(skill.text.split())
+        if words > _LONG:
+            found.append(Flaw(skill.name, f"has {words} words; beyond {_LONG} a prompt grows long", False))
+        if named := sorted({*_NAMED_THING.findall(skill.text), *_CODE.findall(skill.text)}):
+            found.append(Flaw(skill.name, f"names things of single tasks: {', '.join(named)}", True))
+    return found
 
 
 def diff_libraries(first: SkillLibrary, second: SkillLibrary) -> list[str]:
@@ -79,21 +87,11 @@ def _meant(kind: str, known: Sequence[str]) -> str:
 
 def _duplicates(library: SkillLibrary) -> list[Flaw]:
     found = []
-    for place, skill in enumerate(library.skills):
-        for other in library.skills[place + 1 :]:
-            words, others = (each.text.split()[:_COMPARED] for each in (skill, other))
-            share = difflib.SequenceMatcher(None, words, others, autojunk=False).ratio()
-            if share >= _ALIKE:
-                found.append(Flaw(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
-    return found
-
-
-def _lint(skill: Skill) -> list[Flaw]:
-    words = len(skill.text.split())
-    found = [Flaw(skill.name, f"has {words} words; beyond {_LONG} a prompt grows long", False)] * (words > _LONG)
-    named = sorted({*_NAMED_THING.findall(skill.text), *_CODE.findall(skill.text)})
-    if named:
-        found.append(Flaw(skill.name, f"names things of single tasks: {', '.join(named)}", True))
+    for skill, other in combinations(library.skills, 2):
+        words, others = (each.text.split()[:_COMPARED] for each in (skill, other))
+        share = difflib.SequenceMatcher(None, words, others, autojunk=False).ratio()
+        if share >= _ALIKE:
+            found.append(Flaw(skill.name, f"says nearly the same as {other.name} ({100 * share:.0f} %)", False))
     return found
 
 
@@ -126,13 +124,15 @@ def learn_skills(
             drafts.setdefault(draft.task_type, []).append(text)
     ruled = () if isinstance(writer, NotedWriter) else episodes
     written = "\n\n".join(drafts.pop("", []))
-    general = _general(written, "What holds for all task types.") if written else _shared_steps(ruled)
     if not drafts and not written:
         raise ConfigError(
             f"No skill could be written from {len(episodes)} episodes, of which {_won(episodes)} were won; "
             f"{_remedy(writer)}"
         )
-    skills = [general] if general else []
+    skills: list[Skill] = []
+    if general := written or _shared_steps(ruled):
+        told = "What holds for all task types." if written else "What won episodes of all task types share."
+        skills.append(Skill("general", told, (EVERY_TYPE,), general))
     for kind, own in sorted(drafts.items()):
         name = unique(plain_name((short_names or {}).get(kind, kind)), [skill.name for skill in skills])
         text = "\n\n".join([*own, *filter(None, [_mistake(_of_type(kind, ruled))])])
@@ -152,22 +152,17 @@ def _mistake(episodes: Sequence[Episode]) -> str:
     return fit_text(f"Mistake to avoid: to leave out: {'; '.join(step.step for step in missed)}.") if missed else ""
 
 
-def _general(text: str, description: str) -> Skill:
-    return Skill("general", description, (EVERY_TYPE,), text)
-
-
-def _shared_steps(episodes: Sequence[Episode]) -> Skill | None:
-    """Steps that won episodes of every type share; None with one type alone, or nothing in common."""
+def _shared_steps(episodes: Sequence[Episode]) -> str:
+    """Steps that won episodes of every type share; "" with one type alone, or nothing in common."""
     kinds = sorted({episode.task_type for episode in episodes if episode.won})
     shared: list[str] | None = None
     for kind in kinds:
         steps = [s.step for s in supported_steps([e for e in _of_type(kind, episodes) if e.won], [])]
         shared = steps if shared is None else [step for step in shared if step in steps]
     if len(kinds) < 2 or not shared:
-        return None
+        return ""
     lines = [f"{i}. {step}." for i, step in enumerate(shared, 1)]
-    text = fit_text("\n".join(["General skill: every task needs these steps.", *lines]))
-    return _general(text, "What won episodes of all task types share.")
+    return fit_text("\n".join(["General skill: every task needs these steps.", *lines]))
 
 
 def _remedy(writer: Writer) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skill_library import GRADES, SkillLibrary
+from skill_library import GRADES, SkillLibrary, SkillText
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_gym.pages import printable
@@ -20,9 +19,7 @@ Standing = Literal["same", "same and more", "changed", "not in it"]
 """How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
 its skill another text; or no skill of that name for the task type."""
 
-_GAP = "\n\n"
 _COPIES = "eval-*/*/outputs/transcripts.jsonl"
-_HEADS = ("type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256")
 
 
 @dataclass(frozen=True)
@@ -45,8 +42,7 @@ class ShownText:
     @property
     def sha256(self) -> str:
         """Hex digest of the text in UTF-8, "" without a text."""
-        # An agent's note may hold half of a surrogate pair, which UTF-8 cannot; its hash was made in the same way.
-        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest() if self.text else ""
+        return SkillText(self.skill, self.text).sha256 if self.text else ""
 
 
 def episode_files(place: Path) -> list[Path]:
@@ -88,7 +84,7 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
     texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]
     if any(shown.text == each.text for each in texts):
         return "same"
-    if any(each.text and shown.text.startswith(each.text + _GAP) for each in texts):
+    if any(each.text and shown.text.startswith(each.text + "\n\n") for each in texts):
         return "same and more"
     named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
     return "changed" if named else "not in it"
@@ -129,7 +125,8 @@ def shown_table(
     shown: Sequence[ShownText], library: SkillLibrary | None = None, count: Callable[[str], int] | None = None
 ) -> str:
     """A line per text, with its tokens if they can be counted, and how it stands to a library."""
-    heads, rows = [*_HEADS], [_row(each, count) for each in shown]
+    heads = ["type", "condition", "skill", "grade", "episodes", "words", "tokens", "sha256"]
+    rows = [_row(each, count) for each in shown]
     if library is not None:
         heads.append(f"{library.name} today")
         rows = [[*row, standing(each, library) or "-"] for row, each in zip(rows, shown, strict=True)]

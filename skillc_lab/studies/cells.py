@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -68,7 +68,7 @@ def _begin(plan: ComparisonPlan, cell: Cell) -> dict[str, Any]:
     path = plan.folder / "begun" / f"{cell.name}.json"
     if not path.is_file():
         make_folder(path.parent)
-        write_json(path, {"started": now(), "run_file": plan.declared.to_json() if plan.declared else {}})
+        write_json(path, {"started": now(), "run_file": asdict(plan.declared) if plan.declared else {}})
     return read_written(path)
 
 

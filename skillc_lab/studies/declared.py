@@ -22,10 +22,6 @@ class Declaration:
     commit: str | None = None
     committed: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON-able values."""
-        return asdict(self)
-
 
 def declared_in(path: Path) -> Declaration:
     """What git can show of a file: nothing of one that is not committed as it stands there."""
@@ -69,7 +65,7 @@ def require_preregistered(declared: Declaration | None, begun: Iterable[tuple[st
 def preregistration(declared: Declaration | None, starts: Iterable[str]) -> dict[str, Any] | None:
     """What a record says of it: the file, its commit and when the first cell began; None without a cell."""
     first = min(starts, default=None)
-    return None if declared is None or first is None else {**declared.to_json(), "first_cell": first}
+    return None if declared is None or first is None else {**asdict(declared), "first_cell": first}
 
 
 def _utc(time: datetime) -> str:

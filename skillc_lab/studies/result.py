@@ -187,8 +187,3 @@ def area_weights(curve: Sequence[CurvePoint], budget: int) -> list[float]:
 def by_env_steps(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
     """The same validations over environment steps: these stand in the place of tokens."""
     return [replace(point, tokens=point.env_steps) for point in curve]
-
-
-def tokens_to_reach(curve: Sequence[CurvePoint], success: float) -> int | None:
-    """Tokens generated at the first validation with at least this skill-free success; None if it never comes."""
-    return next((point.tokens for point in curve if point.without >= success), None)

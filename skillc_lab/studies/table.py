@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.result import CellResult, by_env_steps, tokens_to_reach
+from skillc_lab.studies.result import CellResult, by_env_steps
 from skillc_lab.studies.significance import area, area_difference, change, difference, success
 from skillc_lab.tables import ACTED, Table, acted_cell, points, rate
 from trainers.stats import Difference, MeanEstimate, Verdict, holm, sign_flip_p
@@ -76,8 +76,9 @@ class MethodRow:
     @property
     def tokens_to_target(self) -> int | None:
         """Median tokens until a validation first showed 60 %; None if half of the seeds never got there."""
-        reached = (tokens_to_reach(cell.curve, _TARGET) for cell in self.cells)
-        middle = median(math.inf if tokens is None else tokens for tokens in reached)
+        middle = median(
+            next((point.tokens for point in cell.curve if point.without >= _TARGET), math.inf) for cell in self.cells
+        )
         return int(middle) if math.isfinite(middle) else None
 
     @cached_property
@@ -106,8 +107,8 @@ def method_rows(
         raise ConfigError(f"The baseline {baseline!r} has no cells; there are {', '.join(by_method) or 'none at all'}")
     base = by_method[baseline]
     others = {name: own for name, own in by_method.items() if name != baseline}
-    against = _against({name: difference(own, base) for name, own in others.items()}, len(base))
-    areas = _against({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
+    against = judged({name: difference(own, base) for name, own in others.items()}, len(base))
+    areas = judged({name: area_difference(own, base, budget) for name, own in others.items()}, len(base))
     steps = max(1, min(cell.usage.env_steps for cell in cells))
     return [
         MethodRow(name, own, budget, steps, before, against.get(name), areas.get(name))
@@ -115,23 +116,23 @@ def method_rows(
     ]
 
 
-def _against(differences: Mapping[str, Difference], seeds: int) -> dict[str, BaselineComparison]:
+def judged(differences: Mapping[str, Difference], seeds: int = 2) -> dict[str, BaselineComparison]:
     """Holm's step over the methods, for differences and for equivalences.
 
     One seed stands for no method, and a method that lacks some of the baseline's seeds would be compared with another
-    baseline than the others are: neither gets a verdict, nor a share in the adjustment.
+    baseline than the others are: neither gets a verdict, nor a share in the adjustment. ``seeds`` are the baseline's;
+    where each difference has a baseline of its own, two are enough.
     """
-    whole = {name: found for name, found in differences.items() if found.seeds == seeds > 1}
+    whole = {name: found for name, found in differences.items() if found.seeds >= max(seeds, 2)}
     differ = holm({name: found.p_value for name, found in whole.items()})
     equal = holm({name: found.equivalence_p() for name, found in whole.items()})
-
-    def judged(name: str, found: Difference) -> BaselineComparison:
+    judgements = {}
+    for name, found in differences.items():
         p_value = differ.get(name, 1.0)
         few = 1 < found.seeds < seeds
         verdict: Verdict = "fewer seeds" if few else found.verdict(p_value, equal.get(name, 1.0))
-        return BaselineComparison(found, p_value, verdict)
-
-    return {name: judged(name, found) for name, found in differences.items()}
+        judgements[name] = BaselineComparison(found, p_value, verdict)
+    return judgements
 
 
 # The table ----------------------------------------------------------------------------------------------------------

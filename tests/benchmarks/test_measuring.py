@@ -26,9 +26,9 @@ def env():
 def test_new_queries_are_never_remembered(env):
     searched = env._store._searched
     searched.cache_clear()
-    walk(env, 600, query="new")
+    walk(env, 600, new=True)
     assert searched.cache_info().hits == 0
-    walk(env, 600, query="own")
+    walk(env, 600)
     assert searched.cache_info().hits > 0
 
 

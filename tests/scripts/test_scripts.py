@@ -22,9 +22,17 @@ from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
 from trainers.engines import check_engine
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = ROOT / "scripts"
 INSTALL = SCRIPTS / "install_torch.sh"
 UV = '#!/bin/sh\necho "$@" > "$UV_ASKED"\n[ -z "$UV_SAYS" ] || { echo "$UV_SAYS" >&2; exit 1; }\n'
+
+
+def stand_ins(folder: Path, skillc: str, accelerate: str = "", scontrol: str = "", **env: str) -> dict[str, str]:
+    """Writes programs into a folder; the variables with which they are found before any other."""
+    for name, text in {"skillc": skillc, "accelerate": accelerate, "scontrol": scontrol}.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", **env}
 
 
 def test_training_runs_from_elsewhere(tmp_path: Path):
@@ -38,10 +46,7 @@ def test_training_runs_from_elsewhere(tmp_path: Path):
 @pytest.mark.parametrize("engine", ["choosing", "transformers"])
 def test_the_nights_commands_are_understood(tmp_path: Path, engine: str) -> None:
     pytest.importorskip("torch", reason="needs the train extra")
-    stand_in = tmp_path / "skillc"
-    stand_in.write_text('#!/bin/bash\nprintf "%s\\037" "$@" >> said\necho >> said\n')
-    stand_in.chmod(0o755)
-    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": "1", "ENGINE": engine}
+    env = stand_ins(tmp_path, skillc='printf "%s\\037" "$@" >> said\necho >> said', JOBS="1", ENGINE=engine)
     subprocess.run(["bash", str(SCRIPTS / "smollm2" / "night.sh"), "out"], cwd=tmp_path, env=env, check=True)
     said = [line.split("\x1f")[:-1] for line in (tmp_path / "said").read_text().splitlines()]
     commands = [(name.split()[-1], name, words) for name, words in map(split_command, said)]
@@ -65,10 +70,11 @@ def test_the_newcomer_types_every_line_of_the_pages():
 def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path):
     newcomer = Newcomer(tmp_path / "new")
     newcomer.settle()
-    lines = [Line('test $HOME -ef ../home && test ! -e .venv && test -z "$PYTHONPATH"'), Line("echo why; false")]
+    own = Line('test $HOME -ef ../home && test ! -e .venv && test -z "$PYTHONPATH" && read said && test $said = :quit')
+    lines = [own, Line("echo why; false"), Line("import os; assert os.path.isdir('skillc_lab')\n", python=True)]
     for line in lines:
         newcomer.type(line)
-    assert [line.failed for line in lines] == ["", "status 1\nwhy\n"]
+    assert [line.failed for line in lines] == ["", "status 1\nwhy\n", ""]
     busy = Line("make quick", seconds=90, work=9, transcript=80)
     assert Line("make quick").transcript_at_work() > 60 > busy.transcript_at_work()
     assert not newcomer.left_out(Line("make demo"))
@@ -98,63 +104,47 @@ def wheel(folder: Path, name: str, version: str, **files: str) -> str:
 def machine(tmp_path: Path):
     """Runs the script on a machine whose index has the builds named; uv ends as told."""
     (tmp_path / "scripts").mkdir()
-    shutil.copy(INSTALL, tmp_path / "scripts")
+    script = shutil.copy(INSTALL, tmp_path / "scripts")
     for build, version in {"cpu": "==2.13.0+cpu", "cuda": "===2.13.0"}.items():
         hashed = wheel(tmp_path / "all" / build, "torch", version.strip("="), **{"torch.py": build})
         (tmp_path / f"constraints-torch-{build}.txt").write_text(f"torch{version} --hash=sha256:{hashed}\n")
+    wheel(tmp_path / "all" / "uv", "uv", "1.0", **{"uv-1.0.data/scripts/uv": UV})
 
     def run(builds: Sequence[str], uv_says: str = "not found", torch: str = "auto"):
-        index = tmp_path / "index" / "torch"
-        index.mkdir(parents=True)
-        for build in builds:
-            for path in (tmp_path / "all" / build).iterdir():
-                shutil.copy(path, index)
-        wheel(tmp_path / "index" / "uv", "uv", "1.0", **{"uv-1.0.data/scripts/uv": UV})
         env = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "TORCH"))}
         env |= {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_TARGET": str(tmp_path / "site")}
-        env |= {"PIP_FIND_LINKS": f"{index} {index.parent / 'uv'}"}
+        env |= {"PIP_FIND_LINKS": " ".join(str(tmp_path / "all" / build) for build in [*builds, "uv"])}
         env |= {"UV_ASKED": str(tmp_path / "asked"), "UV_SAYS": uv_says}
-        words = [str(tmp_path / "scripts" / INSTALL.name), sys.executable, torch]
-        return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+        return subprocess.run([script, sys.executable, torch], env=env, capture_output=True, text=True, check=False)
 
     return run
-
-
-def installed(folder: Path) -> str:
-    return "".join(path.read_text() for path in folder.glob("site/torch.py"))
 
 
 @pytest.mark.parametrize(
     ("builds", "options", "ended", "found", "said"),
     [
-        (["cpu", "cuda"], {}, 0, "cpu", r"\A\Z"),
-        (["cpu", "cuda"], {"torch": "default"}, 0, "cuda", ""),
-        (["cuda"], {"uv_says": "cause: no such host"}, 0, "cuda", r"\(no such host\)[\s\S]*GB"),
-        (["other"], {}, 1, "", "HASHES"),
+        (["cpu", "cuda"], {}, 0, ["cpu"], r"\A\Z"),
+        (["cpu", "cuda"], {"torch": "default"}, 0, ["cuda"], ""),
+        (["cuda"], {"uv_says": ""}, 0, [], "uv, which knows"),
+        (["cuda"], {"uv_says": "cause: no such host"}, 0, ["cuda"], r"\(no such host\)[\s\S]*GB"),
+        (["other"], {}, 1, [], "HASHES"),
     ],
-    ids=["the configured index", "the default build", "its size is said", "what no hash knows"],
+    ids=["the configured index", "the default build", "by uv", "its size is said", "what no hash knows"],
 )
 def test_what_can_be_installed_is(machine, tmp_path: Path, builds, options, ended, found, said):
     wheel(tmp_path / "all" / "other", "torch", "2.13.0", **{"torch.py": "a stranger's"})
-    done = machine(builds, **options)
-    assert (done.returncode, installed(tmp_path)) == (ended, found)
-    assert (tmp_path / "asked").exists() == ("cpu" not in builds), "uv is asked where the index has no such build"
+    done, asked = machine(builds, **options), tmp_path / "asked"
+    assert (done.returncode, [path.read_text() for path in tmp_path.glob("site/torch.py")]) == (ended, found)
     assert re.search(said, done.stderr if ended else done.stdout)
-
-
-def test_uv_is_asked_for_the_pinned_build_without_naming_a_host(machine, tmp_path: Path):
-    done = machine(["cuda"], uv_says="")
-    asked = (tmp_path / "asked").read_text().strip()
-    assert done.returncode == 0
-    assert "--torch-backend cpu" in asked
-    assert asked.endswith(f"--require-hashes -r {tmp_path}/constraints-torch-cpu.txt")
-    assert "://" not in INSTALL.read_text()
+    assert asked.exists() == ("cpu" not in builds), "uv is asked where the index has no such build"
+    pinned = f"--torch-backend cpu --no-deps --require-hashes -r {tmp_path}/constraints-torch-cpu.txt\n"
+    assert not asked.exists() or asked.read_text().endswith(pinned)
+    assert "://" not in INSTALL.read_text(), "uv knows where torch is published"
 
 
 # Slurm's batch file, with stand-ins for Slurm and the launcher --------------------------------------------------------
 
-BATCH = SCRIPTS / "slurm" / "train.sbatch"
-LAUNCHER = """#!/bin/bash
+LAUNCHER = """
 echo "$@" > asked
 bash -c 'trap "echo saved > saved; exit 130" TERM; touch started; while :; do sleep 0.05; done' &
 child=$!
@@ -163,34 +153,27 @@ wait "$child"
 """
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A folder with stand-ins on the path."""
-    bash = {"scontrol": "#!/bin/bash\necho $@ > requeued\n", "skillc": "#!/bin/bash\necho F\n"}
-    for name, text in {"accelerate": LAUNCHER, **bash}.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    return tmp_path
+def batch(place: Path, **env: str) -> subprocess.Popen[bytes]:
+    known = {"SLURM_JOB_ID": "17", "SLURM_GPUS_ON_NODE": "4", "STAND_IN": "", **env}
+    known = stand_ins(place, skillc="echo F", accelerate=LAUNCHER, scontrol="echo $@ > requeued", **known)
+    words = ["bash", str(SCRIPTS / "slurm" / "train.sbatch"), "steps=3"]
+    return subprocess.Popen(words, cwd=place, env=known, start_new_session=True)
 
 
-def start(place: Path, **env: str) -> subprocess.Popen[bytes]:
-    path = f"{place}:{os.environ['PATH']}"
-    known = {**os.environ, "PATH": path, "SLURM_JOB_ID": "17", "SLURM_GPUS_ON_NODE": "4", "STAND_IN": "", **env}
-    return subprocess.Popen(["bash", str(BATCH), "steps=3"], cwd=place, env=known, start_new_session=True)
-
-
-def test_sigterm_reaches_the_training_and_the_job_is_queued_again(place: Path, wait_for: Callable[..., None]) -> None:
-    job = start(place, SKILLC_LAUNCHER="fsdp2")
-    wait_for((place / "started").exists)
+def test_sigterm_reaches_the_training_and_the_job_is_queued_again(
+    tmp_path: Path, wait_for: Callable[..., None]
+) -> None:
+    job = batch(tmp_path, SKILLC_LAUNCHER="fsdp2")
+    wait_for((tmp_path / "started").exists)
     job.send_signal(signal.SIGTERM)
     assert job.wait(timeout=60) == 0
-    assert (place / "saved").exists()
-    assert (place / "requeued").read_text() == "requeue 17\n"
-    words = (place / "asked").read_text().split()
+    assert (tmp_path / "saved").exists()
+    assert (tmp_path / "requeued").read_text() == "requeue 17\n"
+    words = (tmp_path / "asked").read_text().split()
     assert words[:5] == ["launch", "--num_processes", "4", "--config_file", "F"]
     assert words[-3:] == ["train", "resume=auto", "steps=3"]
 
 
-def test_a_run_that_ends_by_itself_is_not_queued_again(place: Path) -> None:
-    assert start(place, STAND_IN="ends").wait(timeout=60) == 7
-    assert not (place / "requeued").exists()
+def test_a_run_that_ends_by_itself_is_not_queued_again(tmp_path: Path) -> None:
+    assert batch(tmp_path, STAND_IN="ends").wait(timeout=60) == 7
+    assert not (tmp_path / "requeued").exists()

@@ -52,11 +52,8 @@ def test_what_the_system_says_is_put_into_words(tmp_path: Path, number: int, wor
         raise OSError(number, os.strerror(number))
     assert isinstance(caught.value, SkillCError)
     assert isinstance(caught.value, OSError)
-
-
-def test_the_projects_own_errors_pass(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mine"), storing(tmp_path):
-        raise ConfigError("mine")
+        raise ConfigError("mine")  # the project's own errors pass
 
 
 def test_writers_of_one_file_leave_each_other_alone(tmp_path: Path) -> None:

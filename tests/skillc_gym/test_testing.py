@@ -138,31 +138,20 @@ def test_an_injection_that_shows_its_skill_when_off_is_found(toy_library):
         kit_of(lambda: Stuck(ToyEnv(), toy_library)).test_skills_off_change_nothing()
 
 
-def test_the_kit_closes_what_it_makes():
-    opened = set()
+class Short(TextEnvContract):
+    walk_length = 1
+
+
+def test_walks_may_be_of_one_step_and_types_hold_what_yaml_quotes_and_all_that_was_made_is_closed():
+    opened, quoting = set(), faulty(task_type_of=lambda env, task: f'{ToyEnv.task_type_of(env, task)} "it" \\')
 
     def make():
-        opened.add(env := ToyEnv())
+        opened.add(env := quoting())
         env.close = lambda: opened.discard(env)
         return env
 
-    check_text_env(make)
+    check_text_env(make, Short)
     assert opened == set()
-
-
-def test_walks_may_be_of_one_step():
-    class Short(TestToy):
-        walk_length = 1
-
-    check_text_env(ToyEnv, Short)
-
-
-def test_task_types_may_hold_what_yaml_quotes():
-    class Quoting(ToyEnv):
-        def task_type_of(self, task_id):
-            return f'{super().task_type_of(task_id)} "it" \\'
-
-    check_text_env(Quoting)
 
 
 def test_the_failing_check_is_named():

@@ -48,10 +48,8 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     skill = folder / "skills" / "heat"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("Heat it.\n")
-    for name, file, content in (
-        ("weights", "model.safetensors", b"short"),
-        ("tokenizer_config", "tokenizer_config.json", b"{"),
-    ):
+    for name in ("weights", "tokenizer_config"):
         shutil.copytree(shipped_policy(), folder / name)
-        (folder / name / file).write_bytes(content)
+    (folder / "weights" / "model.safetensors").write_bytes(b"short")
+    (folder / "tokenizer_config" / "tokenizer_config.json").write_bytes(b"{")
     return folder

@@ -60,14 +60,12 @@ def handlers() -> list[object]:
 def test_the_first_signal_asks_and_the_second_interrupts(first: signal.Signals, second: signal.Signals) -> None:
     before, asked = handlers(), []
 
-    def hear_two() -> None:
-        with stop_requests(lambda: asked.append(1)):
-            signal.raise_signal(first)
-            assert asked == [1]
-            signal.raise_signal(second)
+    def hear_both() -> None:
+        signal.raise_signal(first)
+        signal.raise_signal(second)
 
-    with pytest.raises(KeyboardInterrupt):
-        hear_two()
+    with pytest.raises(KeyboardInterrupt), stop_requests(lambda: asked.append(1)):
+        hear_both()
     assert asked == [1]
     assert handlers() == before
 

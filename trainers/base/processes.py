@@ -9,25 +9,21 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, Any], Any]
 
 
-@contextmanager
-def interrupts() -> Iterator[None]:
+def interrupts() -> AbstractContextManager[None]:
     """Turns SIGTERM into the ``KeyboardInterrupt`` of Ctrl-C; for whole commands, in the main thread."""
-    with _handled((signal.SIGTERM,), _interrupt):
-        yield
+    return _handled((signal.SIGTERM,), _interrupt)
 
 
-@contextmanager
-def stop_requests(ask: Callable[[], object]) -> Iterator[None]:
+def stop_requests(ask: Callable[[], object]) -> AbstractContextManager[None]:
     """Turns the first Ctrl-C or SIGTERM into a request; the second, of either kind, is a ``KeyboardInterrupt``."""
     asked = False
 
@@ -38,8 +34,7 @@ def stop_requests(ask: Callable[[], object]) -> Iterator[None]:
         asked = True
         ask()
 
-    with _handled(_SIGNALS, handle):
-        yield
+    return _handled((signal.SIGINT, signal.SIGTERM), handle)
 
 
 def _interrupt(number: int, frame: Any) -> None:

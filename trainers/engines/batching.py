@@ -74,8 +74,13 @@ class Batch:
 def common_prefix(cached: Ints, prompt: Ints) -> int:
     """Counts the tokens of a prompt that need not be computed again."""
     # At least one always is: without a query there are no logits to draw from.
-    most = min(len(cached), len(prompt) - 1)
-    differing = np.flatnonzero(cached[:most] != prompt[:most])
+    return alike(cached, prompt[:-1])
+
+
+def alike(first: Ints, second: Ints) -> int:
+    """Counts the tokens that both begin with."""
+    most = min(len(first), len(second))
+    differing = np.flatnonzero(first[:most] != second[:most])
     return int(differing[0]) if len(differing) else most
 
 

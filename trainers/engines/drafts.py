@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from trainers.base import Sampling
-from trainers.engines.batching import Batch, draw
+from trainers.engines.batching import Batch, Ints, draw
 from trainers.engines.random import uniforms
 
-_Ints = npt.NDArray[np.int64]
 _CONTEXTS = (8, 5, 3, 2, 1)
 """Lengths of the contexts that are looked up, the longest that is known first."""
 
@@ -30,7 +28,7 @@ class Drafts:
         self.most = most
         self._followed: dict[tuple[int, ...], tuple[int, int]] = {}
 
-    def learn(self, prompt: _Ints, reply: Sequence[int]) -> None:
+    def learn(self, prompt: Ints, reply: Sequence[int]) -> None:
         """Remembers a reply, and how it follows its prompt."""
         if not self.most:
             return
@@ -50,7 +48,7 @@ class Drafts:
         else:
             self._followed[context] = (leader, votes + (1 if token == leader else -1))
 
-    def propose(self, batch: Batch, which: _Ints) -> _Ints:
+    def propose(self, batch: Batch, which: Ints) -> Ints:
         """Drafts for n of a batch's replies, within their budgets: ids (n, w); -1 behind a draft's end."""
         # The token that is drawn behind a draft counts, too.
         room = np.where(batch.alive, np.minimum(batch.budgets - batch.counts - 1, self.most), 0)
@@ -78,7 +76,7 @@ class Pass:
 
     logits: torch.Tensor
     """Behind the last token and behind every drafted one, shape (rows, 1 + w, vocabulary)."""
-    drafts: _Ints
+    drafts: Ints
     """The tokens that were drafted, shape (rows, w); -1 for none."""
 
     @classmethod
@@ -87,7 +85,7 @@ class Pass:
         return cls(logits[:, None], np.zeros((len(logits), 0), dtype=np.int64))
 
 
-def sample_tokens(batch: Batch, which: _Ints, rows: _Ints, outputs: Pass, sampling: Sampling, *, eos: _Ints) -> None:
+def sample_tokens(batch: Batch, which: Ints, rows: Ints, outputs: Pass, sampling: Sampling, *, eos: Ints) -> None:
     """Draws a token for replies ``which``, by the ``rows`` of a pass, and more while they are as drafted."""
     for place in range(outputs.logits.shape[1]):
         # Speculative sampling usually accepts a draft by the ratio of two models' probabilities. Here there is nothing

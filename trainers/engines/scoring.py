@@ -13,14 +13,13 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, check_values
-from trainers.engines.batching import chunks_by_length, draw
+from trainers.engines.batching import Ints, chunks_by_length, draw
 from trainers.engines.in_process import checkpoint_model
 from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec, read_options, refuse_training
 from trainers.engines.transformers import TransformersEngine
 from trainers.engines.types import Generation, Request
 
-_Ints = npt.NDArray[np.int64]
 _MOST_NODES = 1024
 """Tokens of one pass over replies: each has a row of logits as wide as the vocabulary."""
 
@@ -50,15 +49,15 @@ class ScoringOptions(CommandOptions):
 class TokenTree:
     """The inner nodes come first, parents before children; leaves, which nothing follows, need not be computed."""
 
-    tokens: _Ints
+    tokens: Ints
     """Of each node, shape (m,)."""
-    parents: _Ints
+    parents: Ints
     """Number of the node before it, -1 for those that follow the prompt; shape (m,)."""
-    depths: _Ints
+    depths: Ints
     """Tokens between the prompt and the node, shape (m,)."""
     inner: int
     """How many nodes have children."""
-    paths: tuple[_Ints, ...]
+    paths: tuple[Ints, ...]
     """The nodes of each reply."""
 
     @classmethod
@@ -132,7 +131,7 @@ class ScoringEngine(TransformersEngine):
             replies.append(Generation(list(choices[i][chosen]), own[chosen].tolist()))
         return replies
 
-    def _nodes(self, trees: Sequence[TokenTree], lengths: _Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
+    def _nodes(self, trees: Sequence[TokenTree], lengths: Ints, first: torch.Tensor) -> list[npt.NDArray[np.float64]]:
         """Log-probability of every node behind its parent, tree by tree; ``first``: the logits behind the prompts."""
         inner = np.array([tree.inner for tree in trees])
         found = [np.zeros(0)] * len(trees)
@@ -148,7 +147,7 @@ class ScoringEngine(TransformersEngine):
                 found[row] = every[parents, tokens].double().cpu().numpy()
         return found
 
-    def _tree_pass(self, rows: _Ints, trees: Sequence[TokenTree], lengths: _Ints) -> torch.Tensor:
+    def _tree_pass(self, rows: Ints, trees: Sequence[TokenTree], lengths: Ints) -> torch.Tensor:
         width = max(tree.inner for tree in trees)
         ids, depths = np.zeros((2, len(rows), width), dtype=np.int64)
         seen = np.broadcast_to(np.eye(width, dtype=bool), (len(rows), width, width)).copy()
@@ -160,7 +159,7 @@ class ScoringEngine(TransformersEngine):
         return self._masked_forward(rows, ids, columns, lengths[:, None] + depths, seen)
 
     def _masked_forward(
-        self, rows: _Ints, ids: _Ints, columns: _Ints, positions: _Ints, seen: npt.NDArray[np.bool_]
+        self, rows: Ints, ids: Ints, columns: Ints, positions: Ints, seen: npt.NDArray[np.bool_]
     ) -> torch.Tensor:
         """One pass over tokens that stand in other columns than their positions say; see :meth:`_tree_pass`."""
         total = int(columns.max()) + 1

@@ -13,17 +13,15 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from trainers.base import Sampling
-from trainers.engines.batching import Batch, common_prefix
+from trainers.engines.batching import Batch, Ints, alike, common_prefix
 from trainers.engines.drafts import Pass, sample_tokens
 from trainers.engines.transformers import Conversation, TransformersEngine, rows_of
 from trainers.engines.types import Generation, Request
 
-_Ints = npt.NDArray[np.int64]
-_NOTHING: _Ints = np.zeros(0, dtype=np.int64)
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
 class SharingEngine(TransformersEngine):
@@ -34,7 +32,7 @@ class SharingEngine(TransformersEngine):
         self._numbers = count()
         # Which line a conversation goes on in, and its own tokens that the line holds for sure.
         self._line_of: dict[Hashable, int] = {}
-        self._said: dict[Hashable, _Ints] = {}
+        self._said: dict[Hashable, Ints] = {}
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets single conversations; a line that was the last one's is used again."""
@@ -52,24 +50,22 @@ class SharingEngine(TransformersEngine):
         self._said.update(zip(batch.keys, batch.prompts, strict=True))
 
     @staticmethod
-    def _kept(batch: Batch, i: int, last: int) -> _Ints:
+    def _kept(batch: Batch, i: int, last: int) -> Ints:
         """What a line still holds of what a request said."""
         # Its row holds what the last request that went on in it has computed, and nothing else for sure: where another
         # ended inside a draft that this one refused, the row has been overwritten from there.
-        own, other = batch.computed(i), batch.computed(last)
-        length = min(len(own), len(other))
-        differing = np.flatnonzero(own[:length] != other[:length])
-        return own[: differing[0] if len(differing) else length]
+        own = batch.computed(i)
+        return own[: alike(own, batch.computed(last))]
 
     # Lines -------------------------------------------------------------------------------------------------------
 
-    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[_Ints]:
+    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[Ints]:
         """Gives requests with equal prompts one of the first rows; returns the numbers of the requests in each row."""
         together: dict[bytes, list[int]] = {}
         for i, prompt in enumerate(batch.prompts):
             together.setdefault(prompt.tobytes(), []).append(i)
         taken: dict[int, list[int]] = {}
-        sources: dict[int, tuple[int, _Ints]] = {}
+        sources: dict[int, tuple[int, Ints]] = {}
         # Equal prompts are one line, whichever conversations they continue: what they had said apart is in the prompt.
         # Beginnings are looked up before anything is moved: a line may be one prompt's row and another one's source.
         for numbers in together.values():
@@ -85,7 +81,7 @@ class SharingEngine(TransformersEngine):
         super().release(set(self._known) - set(self._line_of.values()))
         return [np.array(taken[lines[i]]) for i in order]
 
-    def _beginning(self, keys: Sequence[Hashable], prompt: _Ints, taken: Collection[int]) -> tuple[int, int, _Ints]:
+    def _beginning(self, keys: Sequence[Hashable], prompt: Ints, taken: Collection[int]) -> tuple[int, int, Ints]:
         """Where a prompt's conversations go on: the line, the line that holds its beginning, and that beginning."""
         begun = {key: common_prefix(self._said[key], prompt) for key in keys if self._line_of.get(key) in self._known}
         best = max(begun, key=begun.__getitem__, default=None)
@@ -104,7 +100,7 @@ class SharingEngine(TransformersEngine):
         surplus = max(0, len(idle) + wanted - self.max_rows)
         super().release([line for _, line in idle[:surplus]])
 
-    def _begin(self, sources: dict[int, tuple[int, _Ints]]) -> None:
+    def _begin(self, sources: dict[int, tuple[int, Ints]]) -> None:
         """Copies the beginnings that lie in other lines, and notes what each line holds."""
         copies = []
         for line, (source, begun) in sources.items():
@@ -114,16 +110,10 @@ class SharingEngine(TransformersEngine):
                 copies.append((self._known[source].slot, self._known[line].slot))
         self._copy(copies, max(len(begun) for _, begun in sources.values()))
 
-    def _copy(self, pairs: Sequence[tuple[int, int]], columns: int) -> None:
-        if pairs:
-            self._cache.reserve(len(self._slots), columns)
-            source, target = np.array(pairs).T
-            self._cache.copy_rows(self._tensor(source), self._tensor(target), columns)
-
     # Tokens ------------------------------------------------------------------------------------------------------
 
     def _decode_lines(
-        self, batch: Batch, members: Sequence[_Ints], logits: torch.Tensor, sampling: Sampling
+        self, batch: Batch, members: Sequence[Ints], logits: torch.Tensor, sampling: Sampling
     ) -> dict[int, int]:
         """Draws tokens until every reply has ended; returns the last request that went on in each line.
 
@@ -145,7 +135,7 @@ class SharingEngine(TransformersEngine):
             last_of.update((self._line_of[batch.keys[i]], int(i)) for i in leaders[batch.alive[leaders]])
             outputs = self._pass(batch, leaders)
 
-    def _compact(self, batch: Batch, order: _Ints, row_of: _Ints) -> tuple[_Ints, _Ints]:
+    def _compact(self, batch: Batch, order: Ints, row_of: Ints) -> tuple[Ints, Ints]:
         """Leaves out the requests that have ended, once a quarter of the rows has."""
         alive = batch.alive[order]
         living = np.unique(row_of[alive])
@@ -156,7 +146,7 @@ class SharingEngine(TransformersEngine):
         order = order[alive]
         return order, np.array([self._known[self._line_of[batch.keys[i]]].slot for i in order])
 
-    def _part(self, batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
+    def _part(self, batch: Batch, order: Ints, row_of: Ints) -> Ints:
         """Gives requests that drew other tokens than the first of their row's rows of their own; returns all rows.
 
         All but the newest token of a request are those that were drafted for its row, so requests of one row have gone
@@ -199,10 +189,10 @@ class SharingEngine(TransformersEngine):
         return lines
 
 
-def _leaders(batch: Batch, order: _Ints, row_of: _Ints) -> _Ints:
+def _leaders(batch: Batch, order: Ints, row_of: Ints) -> Ints:
     """One request of each row: one that goes on, or of those that have ended the longest."""
     # Sorted by row, then by whether it goes on, then by length: the last of each row speaks for it.
     ranked = np.lexsort((batch.positions[order], batch.alive[order], row_of))
     last = np.flatnonzero(np.diff(row_of[ranked], append=-1))
-    leaders: _Ints = order[ranked[last]]
+    leaders: Ints = order[ranked[last]]
     return leaders

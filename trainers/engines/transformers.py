@@ -13,13 +13,12 @@ import torch
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling
-from trainers.engines.batching import Batch, chunks_by_length, common_prefix
+from trainers.engines.batching import Batch, Ints, chunks_by_length, common_prefix
 from trainers.engines.drafts import Drafts, Pass, sample_tokens
 from trainers.engines.kv_cache import ConversationCache
 from trainers.engines.types import Generation, Request
 from trainers.models.segments import SEGMENTS, attend_by_segments, attention_kinds, sliding_window, text_config
 
-_Ints = npt.NDArray[np.int64]
 _Masks = torch.Tensor | dict[str, torch.Tensor]
 
 
@@ -28,7 +27,7 @@ class Conversation:
     """A row of the cache: which tokens' keys and values it holds."""
 
     slot: int
-    tokens: _Ints
+    tokens: Ints
     last_call: int = 0
 
 
@@ -135,7 +134,7 @@ class TransformersEngine:
             self._known[request.key].tokens = batch.computed(i)
         return self._replies(batch)
 
-    def _prompted(self, requests: Sequence[Request]) -> tuple[Batch, list[_Ints], torch.Tensor]:
+    def _prompted(self, requests: Sequence[Request]) -> tuple[Batch, list[Ints], torch.Tensor]:
         """Computes prompts; the numbers of the requests in each of the first rows, and the logits behind them."""
         batch = self._begun(requests)
         members = self._line_up(requests, batch)
@@ -157,11 +156,11 @@ class TransformersEngine:
 
     # Rows --------------------------------------------------------------------------------------------------------
 
-    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[_Ints]:
+    def _line_up(self, requests: Sequence[Request], batch: Batch) -> list[Ints]:
         """The numbers of the requests in each row: here one has a row to itself."""
         return list(self._place(requests)[:, None])
 
-    def _place(self, requests: Sequence[Request]) -> _Ints:
+    def _place(self, requests: Sequence[Request]) -> Ints:
         """Gives every request one of the first rows; returns the number of the request in each row."""
         self._calls += 1
         wanted = {request.key: i for i, request in enumerate(requests)}
@@ -197,14 +196,18 @@ class TransformersEngine:
                 key = self._slots[moved]
                 if key is not None:
                     self._known[key].slot = moved
-        if holes:
-            self._cache.reserve(len(self._slots), self._columns)
-            source, target = self._tensor(np.array(behind + holes)), self._tensor(np.array(holes + behind))
-            self._cache.copy_rows(source, target, self._columns)
+        self._copy(list(zip(behind + holes, holes + behind, strict=True)), self._columns)
+
+    def _copy(self, pairs: Sequence[tuple[int, int]], columns: int) -> None:
+        """Copies the first columns of rows over those of others, all at once."""
+        if pairs:
+            self._cache.reserve(len(self._slots), columns)
+            source, target = np.array(pairs).T
+            self._cache.copy_rows(self._tensor(source), self._tensor(target), columns)
 
     # Prompts -----------------------------------------------------------------------------------------------------
 
-    def _prefill(self, prompts: Sequence[_Ints]) -> torch.Tensor:
+    def _prefill(self, prompts: Sequence[Ints]) -> torch.Tensor:
         """Runs what is new of each row's prompt; returns the logits after its last token, shape (n, vocabulary)."""
         cached = np.array([common_prefix(self._known[self._slots[r]].tokens, p) for r, p in enumerate(prompts)])
         new = np.array([len(prompt) for prompt in prompts]) - cached
@@ -228,7 +231,7 @@ class TransformersEngine:
             logits[target] = logits[source]
         return logits
 
-    def _prefill_chunk(self, chunk: _Ints, prompts: Sequence[_Ints], cached: _Ints, new: _Ints) -> torch.Tensor:
+    def _prefill_chunk(self, chunk: Ints, prompts: Sequence[Ints], cached: Ints, new: Ints) -> torch.Tensor:
         width = int(new[chunk].max())
         ids = np.zeros((len(chunk), width), dtype=np.int64)
         for i, row in enumerate(chunk):
@@ -244,7 +247,7 @@ class TransformersEngine:
 
     # Tokens ------------------------------------------------------------------------------------------------------
 
-    def _decode(self, batch: Batch, order: _Ints, logits: torch.Tensor, sampling: Sampling) -> None:
+    def _decode(self, batch: Batch, order: Ints, logits: torch.Tensor, sampling: Sampling) -> None:
         """Draws tokens until every reply has ended; ``order``: each row's request, ``logits``: behind its prompt."""
         outputs = Pass.undrafted(logits)
         while True:
@@ -259,7 +262,7 @@ class TransformersEngine:
                 order = np.array([numbers[key] for key in self._slots[: len(numbers)]])
             outputs = self._pass(batch, order)
 
-    def _pass(self, batch: Batch, which: _Ints) -> Pass:
+    def _pass(self, batch: Batch, which: Ints) -> Pass:
         """Runs the newest token of replies, one in each of the first rows, and a draft of what follows."""
         drafts = self._drafts.propose(batch, which)
         ids = np.concatenate([batch.last[which][:, None], np.maximum(drafts, 0)], axis=1)
@@ -271,7 +274,7 @@ class TransformersEngine:
         return Pass(self._forward(slice(0, len(which)), index, ids, positions, keep=ids.shape[1]), drafts)
 
     def _forward(
-        self, rows: slice | torch.Tensor, index: torch.Tensor, ids: _Ints, positions: _Ints, keep: int = 1
+        self, rows: slice | torch.Tensor, index: torch.Tensor, ids: Ints, positions: Ints, keep: int = 1
     ) -> torch.Tensor:
         """One pass over ids and positions of shape (n, q); returns the last logits, shape (n, keep, vocabulary)."""
         columns = int(positions.max()) + 1
@@ -286,7 +289,7 @@ class TransformersEngine:
         # Padding may stand behind the last position that the model has an embedding for.
         return self._run(ids, where.clamp(max=self._end), mask, logits_to_keep=last)[:, -keep:]
 
-    def _run(self, ids: _Ints, positions: torch.Tensor, mask: _Masks, **options: Any) -> torch.Tensor:
+    def _run(self, ids: Ints, positions: torch.Tensor, mask: _Masks, **options: Any) -> torch.Tensor:
         output: Any = self.model(
             input_ids=self._tensor(ids),
             position_ids=positions,
@@ -317,7 +320,7 @@ class TransformersEngine:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
-def rows_of(members: Sequence[_Ints]) -> _Ints:
+def rows_of(members: Sequence[Ints]) -> Ints:
     """The row of each request, row by row."""
     return np.repeat(np.arange(len(members)), [len(each) for each in members])
 

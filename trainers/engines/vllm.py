@@ -230,12 +230,15 @@ def _backend_arguments(settings: TrainConfig) -> dict[str, Any]:
     }
 
 
-def _options(settings: TrainConfig) -> dict[str, Any]:
-    """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word."""
+def _options(settings: TrainConfig, sharing: int = 1) -> dict[str, Any]:
+    """Arguments of ``vllm.LLM`` wherever it is started; the engine's own options have the last word.
+
+    Processes that share a vLLM bring as many episodes each.
+    """
     revision = settings.revision
     return {
         **({"revision": revision, "tokenizer_revision": revision} if revision else {}),
-        "max_num_seqs": settings.max_parallel,
+        "max_num_seqs": settings.max_parallel * sharing,
         "dtype": settings.vllm_dtype,
         "enable_prefix_caching": settings.vllm_prefix_caching,
         **settings.engine_options,
@@ -253,17 +256,11 @@ def _for_checkpoint(checkpoint: CheckpointModel) -> Engine:
     return VllmEngine.load(settings.model_path, checkpoint.eos_ids, **options)
 
 
-def _training_options(settings: TrainConfig) -> dict[str, Any]:
-    """Processes that share a vLLM bring as many episodes each."""
-    shared = settings.max_parallel * settings.vllm_tensor_parallel
-    return {**_options(settings), "max_num_seqs": shared, **settings.engine_options}
-
-
 ENGINE = EngineSpec(
     lambda trainer: engine_of_trl(trainer.server, trainer.eos_ids, trainer.sync, trainer.processes),
     _for_checkpoint,
     _backend_arguments,
-    _training_options,
+    lambda settings: _options(settings, settings.vllm_tensor_parallel),
     exact_logprobs=False,
 )
 """Generates with vLLM; its log-probabilities differ from the trainer's by the kernels' rounding."""

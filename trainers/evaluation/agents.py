@@ -27,11 +27,6 @@ class TrialOutcome:
     with_skill: int | None
     without_skill: int | None
 
-    def solved(self, skill: bool, trial: int) -> bool:
-        """Whether it was solved in one of the first trials."""
-        found = self.with_skill if skill else self.without_skill
-        return found is not None and found <= trial
-
 
 @dataclass(frozen=True)
 class TrialReport:
@@ -57,7 +52,9 @@ class TrialReport:
         return {"trial": trial, "solved": solved, "success": solved / tasks, "interval": interval}
 
     def _solved(self, skill: bool, trial: int) -> int:
-        return sum(outcome.solved(skill, trial) for outcome in self.outcomes)
+        """How many tasks were solved in one of the first trials."""
+        found = [outcome.with_skill if skill else outcome.without_skill for outcome in self.outcomes]
+        return sum(first is not None and first <= trial for first in found)
 
 
 def play_trials(

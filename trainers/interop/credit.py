@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
 from trainers.allocation import Trials
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
+from trainers.recipes.parts.allocation import trials_by_type
 
 Record = Mapping[str, Any] | Episode
 _COLUMNS: Mapping[str, str] = {"won": "won", "task_score": "task_score", "reward": "episode_return"}
@@ -88,7 +88,7 @@ class GroupCredit:
     def validate(self, records: Sequence[Record], step: int) -> tuple[Retirement, ...]:
         """Tells the curriculum what a panel showed, active types in both conditions; returns who retired."""
         batch = batch_of_records(records)
-        arms = [_trials(batch, shown) for shown in (True, False)]
+        arms = [trials_by_type(batch, shown) for shown in (True, False)]
         rates = [{kind: own.wins / own.tries for kind, own in arm.items()} for arm in arms]
         errors = {kind: _standard_error(*(arm[kind] for arm in arms)) for kind in arms[0].keys() & arms[1].keys()}
         return self.method.curriculum.update(rates[0], rates[1], step, standard_error=errors)
@@ -150,13 +150,6 @@ def _left_out(recipe: Recipe) -> list[str]:
             parts.append(f"the loss {loss.name}")
     parts += [f"the rows {maker.name}" for maker in recipe.rows]
     return parts if recipe.memory.is_fixed else [*parts, f"the memory {recipe.memory.name}"]
-
-
-def _trials(batch: RolloutBatch, condition: bool) -> dict[str, Trials]:
-    own = [i for i, shown in enumerate(batch.condition) if shown == condition]
-    tries = Counter(batch.task_type[i] for i in own)
-    wins = Counter(batch.task_type[i] for i in own if batch.success[i])
-    return {kind: Trials(wins[kind], count) for kind, count in tries.items()}
 
 
 def _standard_error(*arms: Trials) -> float:

@@ -231,15 +231,9 @@ class Learner:
         return max(self.update, used)
 
     @property
-    def over_budget(self) -> bool:
-        """Whether the budget of generated tokens is used up, the update in progress included."""
-        budget = self.config.budget_tokens
-        return budget is not None and self.counters["tokens_generated"] >= budget
-
-    @property
     def finished(self) -> bool:
-        """Whether there is nothing left to train."""
-        return self.update >= self.config.steps or self.over_budget
+        """Whether all updates are done, or the budget of tokens is used up, the update in progress included."""
+        return self.schedule_step >= self.config.steps
 
     def agree_to_stop(self) -> bool:
         """Whether any process has been asked to stop, or its time is up."""

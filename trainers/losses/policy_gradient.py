@@ -44,8 +44,7 @@ class ClippedPolicyGradient(Loss):
 
     def configured(self, **settings: Any) -> ClippedPolicyGradient:
         """Takes the run's settings where its own are open."""
-        own = {name: getattr(self, name) for name in settings}
-        return replace(self, **{name: settings[name] if value is None else value for name, value in own.items()})
+        return replace(self, **{name: value for name, value in settings.items() if getattr(self, name) is None})
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """See :func:`clipped_policy_gradient`; logs ``kl`` and ``clip_fraction``."""

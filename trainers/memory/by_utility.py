@@ -12,6 +12,7 @@ import numpy as np
 
 from skillc_gym.episodes import Episode
 from trainers.advantages import FloatArray, RolloutBatch
+from trainers.advantages.grouping import group_indices
 from trainers.base import Fraction, Natural, NotNegative
 from trainers.memory.bank import Entry, hindsight_bonus, moving_utility, upper_confidence
 from trainers.memory.banked import BankMemory, BankOptions, shown_entries
@@ -84,10 +85,7 @@ class D2SkillMemory(BankOptions):
 
 
 def _groups(batch: RolloutBatch) -> list[list[Episode]]:
-    groups: dict[str, list[Episode]] = {}
-    for trajectory in batch.trajectories:
-        groups.setdefault(trajectory.episode.task_id, []).append(trajectory.episode)
-    return list(groups.values())
+    return [[batch.trajectories[i].episode for i in rows] for rows in group_indices(batch.task)]
 
 
 class _RetroAgent(BankMemory):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import time
+import timeit
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -283,7 +284,12 @@ def bfloat16_slowdown() -> float:
     """How many times as long a linear layer takes here in bfloat16 as in float32; measured, in some milliseconds."""
     import torch
 
-    return _shortest(torch.bfloat16) / _shortest(torch.float32)
+    def shortest(dtype: torch.dtype) -> float:
+        rows, weights = (torch.ones((size, 512), dtype=dtype) for size in (128, 512))
+        layer = partial(torch.nn.functional.linear, rows, weights)
+        return min(timeit.repeat(layer, timer=time.process_time, number=1, repeat=3))
+
+    return shortest(torch.bfloat16) / shortest(torch.float32)
 
 
 def bfloat16_warning(precision: str) -> str:
@@ -298,18 +304,6 @@ def bfloat16_warning(precision: str) -> str:
         f"precision={precision}: a layer takes {slowdown:.0f} times as long in bfloat16 as in float32 on this "
         "processor, which has no instructions for it; take precision=float32."
     )
-
-
-def _shortest(dtype: torch.dtype) -> float:
-    import torch
-
-    rows, weights = (torch.ones((size, 512), dtype=dtype) for size in (128, 512))
-    seconds = []
-    for _ in range(3):
-        began = time.process_time()
-        torch.nn.functional.linear(rows, weights)
-        seconds.append(time.process_time() - began)
-    return min(seconds)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -71,86 +71,82 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.contrast is None and self.allocation.compares:
             object.__setattr__(self, "contrast", ContrastAverage())
-        if wrong := self._misfit():
+        if wrong := next(self._misfits(), ""):
             raise ConfigError(f"{self.name}: {wrong}")
 
-    def _misfit(self) -> str:
-        """What does not go together, with a remedy; empty where all does."""
+    def _misfits(self) -> Iterator[str]:
+        """What does not go together, each with a remedy; only the first is told."""
         allocation = f"allocation={self.allocation.name!r}"
         names = [loss.name for loss in self.losses] + [maker.name for maker in self.rows]
         if not self.losses or len(set(names)) < len(names):
-            return f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
+            yield f"a recipe has at least one loss, and its losses and row makers differ in name: {names}"
         if (self.allocation.follows_curriculum or self.allocation.needs_curriculum) and not self.curriculum.steers:
-            return f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
+            yield f"{allocation} asks a curriculum who sees the skill, and there is none; take allocation='half'"
         if self.curriculum.steers and not (self.allocation.uses_skills and self.allocation.plays_skill_free):
-            return f"{allocation} asks no curriculum, and this one's schedule would move nothing; take another method"
+            yield f"{allocation} asks no curriculum, and this one's schedule would move nothing; take another method"
         if not self.allocation.pairs and self.contrast and self.contrast.key == "task":
-            return f"unpaired groups have no contrast per task; use key='type' with {allocation}"
-        return self._unfit_advantage() or self._idle_part(allocation) or self._unfit_memory(allocation)
+            yield f"unpaired groups have no contrast per task; use key='type' with {allocation}"
+        yield from self._unfit_advantage()
+        yield from self._idle_parts(allocation)
+        yield from self._unfit_memory(allocation)
 
-    def _unfit_advantage(self) -> str:
-        """As :meth:`_misfit`, of what losses and the advantage scheme need of each other."""
+    def _unfit_advantage(self) -> Iterator[str]:
+        """Of what losses and the advantage scheme need of each other."""
         advantage = f"advantage={self.advantage.name!r}"
         targets = {name for loss in self.losses for name in loss.targets}
         if lacking := targets - self.advantage.targets:
-            return f"a loss reads {', '.join(sorted(lacking))}, which {advantage} does not give"
+            yield f"a loss reads {', '.join(sorted(lacking))}, which {advantage} does not give"
         figures = {"logprobs", "ref_logprobs", *(head for loss in self.losses for head in loss.heads)}
         if unknown := self.advantage.inputs - figures:
-            return (
-                f"{advantage} reads {', '.join(sorted(unknown))}, for which no loss has a head; take another advantage"
-            )
+            names = ", ".join(sorted(unknown))
+            yield f"{advantage} reads {names}, for which no loss has a head; take another advantage"
         # GRPO's is the default, which a method without a policy gradient leaves as it is.
         if not (self.reads_advantages or isinstance(self.advantage, Grpo)):
-            return f"no loss reads what {advantage} gives; leave it out"
-        return ""
+            yield f"no loss reads what {advantage} gives; leave it out"
 
-    def _idle_part(self, allocation: str) -> str:
-        """As :meth:`_misfit`, of losses and row makers that would have no effect, or that of another text."""
+    def _idle_parts(self, allocation: str) -> Iterator[str]:
+        """Of losses and row makers that would have no effect, or that of another text."""
         idle = [loss.name for loss in self.losses if loss.acts_on == "skill_free"]
         if idle and not self.allocation.plays_skill_free:
-            return (
+            yield (
                 f"{', '.join(idle)} would never act, because {allocation} plays no rollout without the skill; take "
                 "another one, as in half_skill_grpo+forward_distillation or skillc+forward_distillation"
             )
-        idle = [maker.name for maker in self.rows if maker.needs_skill and not self.uses_skills]
-        if idle:
-            return f"{', '.join(idle)} would never make a row, because {allocation}; take allocation='half' or 'always'"
-        idle = [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]
-        if idle:
-            return (
+        if idle := [maker.name for maker in self.rows if maker.needs_skill and not self.uses_skills]:
+            yield f"{', '.join(idle)} would never make a row, because {allocation}; take allocation='half' or 'always'"
+        if idle := [maker.name for maker in self.rows if maker.needs_comparison and not self.allocation.compares]:
+            yield (
                 f"{', '.join(idle)} would never make a row, because {allocation} plays no task in both conditions; "
                 "take another one, as in half_skill_grpo+relabelling, grpo+need+relabelling or skillc+relabelling"
             )
         taught = [loss for loss in self.losses if loss.acts_on == "skill_free" and loss.taught_behind == "with_skill"]
         if taught and not self.memory.shows_library:
-            return (
+            yield (
                 f"{taught[0].name} would teach what the library says, and memory={self.memory.name!r} shows other "
                 "texts; leave it out"
             )
-        return ""
 
-    def _unfit_memory(self, allocation: str) -> str:
-        """As :meth:`_misfit`, of the memory and the parts that go with it."""
+    def _unfit_memory(self, allocation: str) -> Iterator[str]:
+        """Of the memory and the parts that go with it."""
         if not (self.memory.is_fixed or self.uses_skills):
             remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
-            return f"memory={self.memory.name!r} {remedy}"
+            yield f"memory={self.memory.name!r} {remedy}"
         advantage = f"advantage={self.advantage.name!r}"
         if self.memory.misleads and any(maker.needs_fitting_text for maker in self.rows):
-            return "lost rollouts would teach what a text says that does not fit; add distraction to guarded_imitation"
+            yield "lost rollouts would teach what a text says that does not fit; add distraction to guarded_imitation"
         # Else a text that does not fit counts as the skill: in what the skill is worth, or in its reader's baseline.
         if self.memory.misleads and (self.allocation.compares or not self.advantage.by_text):
-            return (
+            yield (
                 f"distraction needs advantages by text (group_by='text') and groups of which every rollout may see the "
                 f"skill; got {allocation} and {advantage}; add it to skill_grpo, guarded_imitation, "
                 "context_distillation, skill0 or static_withdrawal"
             )
         for name, needed in ((allocation, self.allocation.needs_memory), (advantage, self.advantage.needs_memory)):
             if needed not in ("", self.memory.name):
-                return f"{name} goes with memory={needed!r} alone, not {self.memory.name!r}; leave it out"
+                yield f"{name} goes with memory={needed!r} alone, not {self.memory.name!r}; leave it out"
         needed = self.advantage.needs_allocation
         if needed not in ("", self.allocation.name):
-            return f"{advantage} goes with allocation={needed!r} alone, not {allocation}; leave {allocation} out"
-        return ""
+            yield f"{advantage} goes with allocation={needed!r} alone, not {allocation}; leave {allocation} out"
 
     @property
     def uses_skills(self) -> bool:

@@ -181,10 +181,8 @@ def _allowed(rows: Sequence[TokenRow], device: torch.device) -> torch.Tensor | N
             f"Rows that say which tokens were allowed and rows that do not stand in one pass: {len(every)} entries for "
             f"{own} own tokens. With engine=choosing every row of one's own needs them too"
         )
-    found = torch.full((len(every), max(map(len, every))), -1)
-    for i, each in enumerate(every):
-        found[i, : len(each)] = torch.tensor(each)
-    return found.to(device)
+    found = [torch.tensor(each) for each in every]
+    return torch.nn.utils.rnn.pad_sequence(found, batch_first=True, padding_value=-1).to(device)
 
 
 def collate(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError
 from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import ActionFormat, ChatPrompt
 from trainers.base import Sampling, Trajectory
 from trainers.rollout.loop import Plan, RolloutLoop
 from trainers.rollout.policies import Policy
@@ -19,34 +15,21 @@ from trainers.rollout.policies import Policy
 T = TypeVar("T")
 
 
-@dataclass(eq=False)
 class GroupRollouts:
-    """Plays groups of episodes that share a task, some members with the skill and some without."""
+    """Plays groups of episodes that share a task, some members with the skill and some without.
 
-    env_id: str
-    """A registered environment whose infos follow the suite's contract."""
-    policy: Policy
-    """Answers."""
-    _: KW_ONLY
-    chat_format: ChatFormat
-    """How observations become messages."""
-    library: str | None
-    """Skill library, by name or path; None where no skill is ever injected."""
-    skill_grade: str
-    """How much of a skill is shown: "full", "minimal" or "none"."""
-    env_kwargs: Mapping[str, Any]
-    """Arguments of the environment."""
-    max_parallel: int
-    """Most episodes at once; more groups are played in turn, with the same result."""
-    require_think: bool
-    """Whether a reply without thoughts is ill-formed."""
-    wrappers: Sequence[Callable[[Any], Any]]
-    """Put around every environment, inside the reading of replies; for reward shaping, for instance."""
-    on_progress: Callable[[int, int], object] | None = None
-    """Told how many episodes of a collection are done, and how many there are."""
-    choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
-    """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
-    _envs: dict[int, PairedVectorEnv] = field(default_factory=dict, init=False)
+    ``policy`` answers; ``make`` gives environments, whose infos follow the suite's contract, for so many groups of so
+    many members. At most ``max_parallel`` episodes are played at once; more groups in turn, with the same result.
+    """
+
+    def __init__(self, policy: Policy, make: Callable[[int, int], PairedVectorEnv], max_parallel: int) -> None:
+        self.policy, self.max_parallel = policy, max_parallel
+        self.on_progress: Callable[[int, int], object] | None = None
+        """Told how many episodes of a collection are done, and how many there are."""
+        self.choose_skills: Callable[[Sequence[int], int], Sequence[Any] | None] | None = None
+        """Gives, for n_plus and group size, ``skills`` of collections that name none; None for the library's text."""
+        self._make = make
+        self._envs: dict[int, PairedVectorEnv] = {}
 
     def collect(
         self,
@@ -111,20 +94,7 @@ class GroupRollouts:
         if there is None or there.num_groups < groups:
             if there is not None:
                 there.close()
-            self._envs[group_size] = PairedVectorEnv(
-                self.env_id,
-                groups,
-                group_size,
-                library=self.library,
-                where="info",
-                skill_grade=self.skill_grade if self.library else "full",
-                wrappers=(
-                    *self.wrappers,
-                    partial(ActionFormat, require_think=self.require_think, tail=self.chat_format.reply_tail),
-                    partial(ChatPrompt, chat_format=self.chat_format),
-                ),
-                **self.env_kwargs,
-            )
+            self._envs[group_size] = self._make(groups, group_size)
         return self._envs[group_size]
 
 

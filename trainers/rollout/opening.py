@@ -18,7 +18,8 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import make_env
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.panels import ranked, tasks_by_type
-from skillc_gym.wrappers import SkillInjection, find_wrapper
+from skillc_gym.vector import PairedVectorEnv
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, find_wrapper
 from trainers.base import TaskSampling, load_object
 from trainers.config import TrainConfig
 from trainers.engines.types import Engine
@@ -104,17 +105,18 @@ def token_policy(config: TrainConfig, chat: ChatTokens, engine: Engine) -> Token
 
 def make_rollouts(config: TrainConfig, policy: Policy, wrappers: Sequence[Callable[[Any], Any]] = ()) -> GroupRollouts:
     """The configured environments, played by a policy; ``wrappers`` go around the configured ones."""
-    return GroupRollouts(
+    wording = chat_format(config)
+    reading = partial(ActionFormat, require_think=config.require_think, tail=wording.reply_tail)
+    environments = partial(
+        PairedVectorEnv,
         config.env_id,
-        policy,
-        chat_format=chat_format(config),
         library=config.skill_library,
-        skill_grade=config.skill_grade,
-        env_kwargs=config.env_kwargs,
-        max_parallel=config.max_parallel,
-        require_think=config.require_think,
-        wrappers=[*_wrappers(config), *wrappers],
+        where="info",
+        skill_grade=config.skill_grade if config.skill_library else "full",
+        wrappers=(*_wrappers(config), *wrappers, reading, partial(ChatPrompt, chat_format=wording)),
+        **config.env_kwargs,
     )
+    return GroupRollouts(policy, environments, config.max_parallel)
 
 
 def _wrappers(config: TrainConfig) -> list[Callable[[Any], Any]]:

@@ -86,9 +86,6 @@ def _finite(value: Any) -> Any:
 # What torch's RuntimeError and safetensors' exception say of a disk that refuses.
 _WRITERS_SIGNS = ("PytorchStreamWriter", "inline_container", "iostream error", "file write failed", "I/O error")
 
-Digests = dict[str, str]
-"""SHA-256 of a folder's files in hexadecimal, by their path below it."""
-
 NO_WEIGHTS = hashlib.sha256().hexdigest()
 """What stands for the weights of a model that is not here, as on a server."""
 
@@ -107,14 +104,14 @@ def weights_sha256(folder: Path) -> str:
     return weights.hexdigest()
 
 
-def seal(folder: Path) -> Digests:
-    """Syncs all files of a folder to the disk and hashes them."""
+def seal(folder: Path) -> dict[str, str]:
+    """Syncs all files of a folder to the disk; gives their SHA-256 in hexadecimal, by their path below it."""
     digests = {}
     with storing(folder):
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-                digests[path.relative_to(folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[path.relative_to(folder).as_posix()] = sha256_of_file(path)
         for inner in sorted(entry for entry in folder.rglob("*") if entry.is_dir()):
             sync_folder(inner)
         sync_folder(folder)

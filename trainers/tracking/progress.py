@@ -56,11 +56,12 @@ class PlainProgress(Progress):
             return
         done = record["step"] - self._from
         rest = (time.monotonic() - self._began) / done * (self._steps - record["step"]) if done > 0 else None
-        left = "?" if rest is None else duration(rest)
+        left = "?" if rest is None else _duration(rest)
+        speed = record["tokens_generated"] / max(record.get("seconds_generate", 0.0), 1e-9)  # environments included
         self._line(
             f"step {record['step']:>4}/{self._steps}   success {_percent(record['success'])} "
             f"(with {_percent(record['success_with'])}, without {_percent(record['success_without'])})   "
-            f"loss {record['loss']:+.3f}   {tokens_per_second(record):,.0f} tokens/s   {left} left"
+            f"loss {record['loss']:+.3f}   {speed:,.0f} tokens/s   {left} left"
             f"{_cuts(record)}"
         )
 
@@ -94,7 +95,7 @@ def _cuts(record: Record) -> str:
     return f"   cut by the context: with {_percent(shares['with'])}, without {_percent(shares['without'])}"
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """12 s, 3 min 20 s, 2 h 05 min."""
     whole = round(seconds)
     if whole < 60:
@@ -102,11 +103,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-
-
-def tokens_per_second(record: Mapping[str, Any]) -> float:
-    """Speed of generation in one step, environments included."""
-    return float(record["tokens_generated"]) / max(float(record.get("seconds_generate", 0.0)), 1e-9)
 
 
 # On a terminal -------------------------------------------------------------------------------------------------------

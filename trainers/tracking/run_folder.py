@@ -118,11 +118,9 @@ class RunFolder:
         kept = [record for record in self.metrics() if step is not None and record["step"] <= step]
         replace_file(self.metrics_path, map(json_line, kept))
 
-    def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> Path:
+    def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> None:
         """Writes episodes as ``transcripts/<name>.jsonl``, prompts with the exact injected text included."""
-        path = self.transcripts_path / f"{name}.jsonl"
-        write_jsonl(path, list(episodes))
-        return path
+        write_jsonl(self.transcripts_path / f"{name}.jsonl", list(episodes))
 
     @property
     def loadable(self) -> Path | None:

@@ -93,16 +93,12 @@ def _learning_rate(step: int, config: CloningConfig) -> float:
 def _collate(batch: Sequence[TokenisedDialogue], pad: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Token ids, labels, and which tokens are context to be predicted: each of shape (batch, longest)."""
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
-    width = max(len(item.ids) for item in batch)
-    ids = torch.full((len(batch), width), pad, dtype=torch.long)
-    labels = torch.full((len(batch), width), IGNORED, dtype=torch.long)
-    context = torch.zeros((len(batch), width), dtype=torch.bool)
-    for row, item in enumerate(batch):
-        ids[row, : len(item.ids)] = torch.tensor(item.ids)
-        labels[row, : len(item.ids)] = torch.tensor(item.labels)
-        context[row, : len(item.ids)] = ~torch.tensor(item.slips)
-    return ids, labels, context & (labels == IGNORED)
+    ids = pad_sequence([torch.tensor(item.ids) for item in batch], batch_first=True, padding_value=pad)
+    labels = pad_sequence([torch.tensor(item.labels) for item in batch], batch_first=True, padding_value=IGNORED)
+    slips = pad_sequence([torch.tensor(item.slips) for item in batch], batch_first=True, padding_value=True)
+    return ids, labels, ~slips & (labels == IGNORED)
 
 
 def _batch_loss(

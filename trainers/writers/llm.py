@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from skill_library.errors import brief
 from skillc_gym.episodes import Episode
@@ -73,7 +73,12 @@ class LLMWriter:
         found = self._ask(questions, lambda reply: read_lists(reply, field, at_most=most, longest=self.longest))
         return [lists[0] if lists else [] for lists in found]
 
-    def _shown(self, episodes: Sequence[Episode]) -> str:
+    def _question(self, prompt: str, **filled: Any) -> str:
+        """A prompt, named ``<part of prompts.toml>.<name>``, with this writer's limits in it."""
+        part, _, name = prompt.partition(".")
+        return _prompts(part)[name].format(**{"at_most": self.at_most, "longest": self.longest, **filled})
+
+    def _shown(self, *episodes: Episode) -> str:
         return "\n\n".join(transcript(episode, self.last_steps) for episode in episodes)
 
 
@@ -85,19 +90,20 @@ class ModelWriter(LLMWriter, Writer):
 
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per task type, in one batch; won and lost episodes side by side."""
-        return self._drafts("skills", [self._choice(group) for group in by_type(episodes)], self.at_most)
+        return self._drafts("skills.skills", [self._choice(group) for group in by_type(episodes)], self.at_most)
 
     def write_lessons(self, episodes: Sequence[Episode]) -> list[Draft]:
         """One question per episode, in one batch."""
-        return self._drafts("lesson", [[episode] for episode in episodes], 1)
+        return self._drafts("skills.lesson", [[episode] for episode in episodes], 1)
 
     def _choice(self, group: Sequence[Episode]) -> list[Episode]:
         won, lost = [e for e in group if e.won], [e for e in group if not e.won]
         return won[: self.shown] + lost[: self.shown]
 
     def _drafts(self, prompt: str, groups: Sequence[Sequence[Episode]], at_most: int) -> list[Draft]:
-        question, limits = _prompts("skills")[prompt], {"at_most": at_most, "longest": self.longest}
-        questions = [question.format(kind=own[0].task_type, episodes=self._shown(own), **limits) for own in groups]
+        questions = [
+            self._question(prompt, kind=own[0].task_type, episodes=self._shown(*own), at_most=at_most) for own in groups
+        ]
         found = self._texts(questions, "skills", at_most)
         return [self._draft(text, own, own[0].goal) for own, texts in zip(groups, found, strict=True) for text in texts]
 
@@ -133,8 +139,7 @@ class NotedWriter(ModelWriter):
     def write(self, episodes: Sequence[Episode]) -> list[Draft]:
         """Skills and mistakes of every type with a note that could be read, then general ones with the type ""."""
         groups, limits = self._take_notes(episodes), {"at_most": self.at_most, "longest": self.longest}
-        question = _prompts("notes")["skills"]
-        questions = [question.format(kind=own[0].task_type, notes=_listed(own), **limits) for own in groups]
+        questions = [self._question("notes.skills", kind=own[0].task_type, notes=_listed(own)) for own in groups]
         found = self._ask(questions, lambda reply: read_lists(reply, "skills", "mistakes", **limits))
         drafts = [
             self._draft(text, notes)
@@ -144,10 +149,9 @@ class NotedWriter(ModelWriter):
         return drafts + self._general(drafts)
 
     def _take_notes(self, episodes: Sequence[Episode]) -> list[list[Note]]:
-        chosen, longest = [e for group in by_type(episodes) for e in self._choice(group)], self.longest
-        question = _prompts("notes")["note"]
-        questions = [question.format(kind=e.task_type, episode=self._shown([e]), longest=longest) for e in chosen]
-        texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=longest))
+        chosen = [e for group in by_type(episodes) for e in self._choice(group)]
+        questions = [self._question("notes.note", kind=e.task_type, episode=self._shown(e)) for e in chosen]
+        texts = self._ask(questions, lambda reply: read_text(reply, "note", longest=self.longest))
         notes = [Note(e.task_id, e.task_type, e.won, text) for e, text in zip(chosen, texts, strict=True) if text]
         self.notes += notes
         kinds = dict.fromkeys(note.task_type for note in notes)
@@ -158,9 +162,8 @@ class NotedWriter(ModelWriter):
         if len({draft.task_type for draft in drafts}) < 2:
             return []
         skills = "\n".join(f"- ({draft.task_type}) {draft.text}" for draft in drafts)
-        question = _prompts("notes")["general"].format(skills=skills, at_most=self.at_most, longest=self.longest)
         sources = tuple(sorted({task for draft in drafts for task in draft.sources}))
-        texts = self._texts([question], "skills")[0]
+        texts = self._texts([self._question("notes.general", skills=skills)], "skills")[0]
         return [Draft(text, kind="general", writer=self.name, sources=sources) for text in texts]
 
 
@@ -176,41 +179,29 @@ class PolicyWriter(LLMWriter):
 
     def reflect(self, failed: Sequence[Episode], earlier: Sequence[Sequence[str]]) -> list[str | None]:
         """All episodes in one batch of questions."""
-        prompts = _prompts("agent")
+        known = [self._question("agent.earlier", plans=_numbered(plans)) if plans else "" for plans in earlier]
         questions = [
-            prompts["reflect"].format(
-                episode=self._shown([episode]),
-                earlier=prompts["earlier"].format(plans=_numbered(plans)) if plans else "",
-                longest=self.longest,
-            )
-            for episode, plans in zip(failed, earlier, strict=True)
+            self._question("agent.reflect", episode=self._shown(episode), earlier=plans)
+            for episode, plans in zip(failed, known, strict=True)
         ]
         return self._ask(questions, lambda reply: read_text(reply, "plan", longest=self.longest))
 
     def edit(self, rules: Sequence[str], episodes: Sequence[Episode]) -> list[Edit]:
         """Asks what a failure and a success differ in, or what successes have in common."""
-        prompts = _prompts("agent")
-        question = prompts["edit"].format(
-            rules=_numbered(rules),
-            episodes=self._shown(episodes),
-            question=prompts["set" if all(episode.won for episode in episodes) else "pair"],
-            at_most=self.at_most,
-        )
+        asked = self._question("agent.set" if all(episode.won for episode in episodes) else "agent.pair")
+        question = self._question("agent.edit", rules=_numbered(rules), episodes=self._shown(*episodes), question=asked)
         bounds = {"at_most": self.at_most, "longest": self.longest}
         return self._ask([question], lambda reply: read_edits(reply, len(rules), **bounds))[0] or []
 
     def facts(self, episode: Episode) -> list[str]:
         """Asks what will help with other tasks."""
-        question = _prompts("agent")["facts"].format(
-            episode=self._shown([episode]), at_most=self.at_most, longest=self.longest
-        )
-        return self._texts([question], "facts")[0]
+        return self._texts([self._question("agent.facts", episode=self._shown(episode))], "facts")[0]
 
     def decide(self, fact: str, similar: Sequence[str]) -> Decision:
         """A fact with nothing similar is added unasked."""
         if not similar:
             return Decision("ADD")
-        question = _prompts("agent")["decide"].format(similar=_numbered(similar), fact=fact)
+        question = self._question("agent.decide", similar=_numbered(similar), fact=fact)
         found = self._ask([question], lambda reply: read_decision(reply, len(similar), longest=self.longest))[0]
         return found or Decision("NOOP")
 

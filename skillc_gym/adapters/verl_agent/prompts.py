@@ -7,7 +7,7 @@ import os
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -27,22 +27,11 @@ _PLACEHOLDERS = {
     "action_history": "history",
     "current_step": "next_step",
 }
-
-
-class _World(NamedTuple):
-    """What an environment is called there, and how its commands and observations differ from ours."""
-
-    manager: str
-    listed_as: Mapping[str, Sequence[str]]
-    parts: str
-
-
-_WORLDS = {
-    "alfworld": _World("AlfWorldEnvironmentManager", {"help": []}, ""),
-    "webshop": _World(
-        "WebshopEnvironmentManager", {"search[<query>]": ["search[<your query>]", "click[search]"]}, " [SEP] "
-    ),
+_WORLDS: Mapping[str, tuple[str, Mapping[str, Sequence[str]], str]] = {
+    "alfworld": ("AlfWorldEnvironmentManager", {"help": []}, ""),
+    "webshop": ("WebshopEnvironmentManager", {"search[<query>]": ["search[<your query>]", "click[search]"]}, " [SEP] "),
 }
+"""Its manager's name there, how commands of ours are listed, and what is between the parts of an observation."""
 
 
 def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatFormat:
@@ -56,9 +45,10 @@ def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatForm
         UnknownNameError: There are no prompts for such an environment.
     """
     require_name("environment with prompts of verl-agent", env, _WORLDS)
-    root, world = Path(folder).expanduser(), _WORLDS[env]
+    root = Path(folder).expanduser()
+    manager, listed_as, parts = _WORLDS[env]
     templates = _Code(root / _AGENT / "prompts" / f"{env}.py")
-    build = _Code(root / _AGENT / "env_manager.py").function(world.manager, "build_text_obs")
+    build = _Code(root / _AGENT / "env_manager.py").function(manager, "build_text_obs")
     memory = _Code(root / "agent_system/memory/memory.py").function("SimpleMemory", "fetch")
     projection = _Code(root / _AGENT / "env_package" / env / "projection.py")
     listing = build.first(ast.Call, "the list of commands", _joins_texts)
@@ -71,8 +61,8 @@ def read_chat(folder: str | os.PathLike[str], env: str = "alfworld") -> ChatForm
         show_admissible=False,
         separator=ast.literal_eval(listing.func.value),  # type: ignore[attr-defined]  # _joins_texts has seen to it
         command=_template(listing.args[0].elt, {"s": "command"}),  # type: ignore[attr-defined]  # as above
-        listed_as=world.listed_as,
-        parts=world.parts,
+        listed_as=listed_as,
+        parts=parts,
         form="window",
         window=_history_length(root / _CONFIG),
         past=_template(
@@ -150,16 +140,13 @@ def _is_minus(node: ast.expr | None) -> bool:
 
 def _template(node: Any, names: Mapping[str, str]) -> str:
     """A template of ``str.format`` from an f-string."""
-    pieces = [
-        _escaped(part.value) if isinstance(part, ast.Constant) else f"{{{_name(part.value, names)}}}"
-        for part in node.values
-    ]
+    pieces = []
+    for part in node.values:
+        if isinstance(part, ast.Constant):
+            pieces.append(_escaped(part.value))
+        else:  # an expression without a name of ours stands as it is, and `ChatFormat` names it in its refusal
+            pieces.append(f"{{{names.get(written := ast.unparse(part.value), written)}}}")
     return "".join(pieces)
-
-
-def _name(node: ast.expr, names: Mapping[str, str]) -> str:
-    """Our name of what is filled in; an expression stands as it is, and `ChatFormat` names it in its refusal."""
-    return names.get(written := ast.unparse(node), written)
 
 
 def _renamed(template: str) -> str:

@@ -93,6 +93,7 @@ class ALFWorldEnv(TextTaskEnv):
         require_name("engine", engine, ENGINES)
         self.render_mode = require_render_mode(render_mode, self.metadata)
         self.games = open_games(data, split=split, task_types=task_types, generator=generator)
+        self.task_ids = self.games.task_ids
         self.observation_space = Unicode(MAX_ANSWER)
         self.action_space = Unicode(MAX_COMMAND)
         self.domain_randomization = require_switch("domain_randomization", domain_randomization)
@@ -100,11 +101,6 @@ class ALFWorldEnv(TextTaskEnv):
         self._engine: Any = None  # a World or an UpstreamWorld while a task is played
         self._begun, self._read = _NOT_BEGUN, tuple[int, ...]()
         self._view: HouseView | None = None
-
-    @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks of the split, sorted."""
-        return self.games.task_ids
 
     def task_type_of(self, task_id: str) -> str:
         """The task type (full name) of one of the split's tasks; UnknownNameError for any other id."""

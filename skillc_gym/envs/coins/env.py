@@ -16,9 +16,7 @@ from skillc_gym.picture import text_picture
 from skillc_gym.spaces import Unicode
 
 _LONGEST_ANSWER, _LONGEST_COMMAND = 400, 64
-_GOAL = "find the coin and take it."
 _MOVES = {f"go {way}": way for way in DIRECTIONS}
-_OTHERS = ("inventory", "look", "take coin")
 
 
 class _State(NamedTuple):
@@ -47,6 +45,9 @@ class CoinCollectorEnv(TextTaskEnv):
     """
 
     metadata = rendered("ansi", "rgb_array")
+    goal = "find the coin and take it."
+    commands = tuple(sorted((*_MOVES, "inventory", "look", "take coin")))
+    """Every command that can become admissible, sorted: the same in every maze."""
 
     def __init__(
         self,
@@ -63,21 +64,11 @@ class CoinCollectorEnv(TextTaskEnv):
                 f"The coin collector's mazes are generated; data must be None or 'generated', got {data!r}"
             )
         self.tasks = TaskSet(split, task_types, Family.of(generator))
+        self.task_ids = self.tasks.ids
         self.observation_space = Unicode(_LONGEST_ANSWER)
         self.action_space = Unicode(_LONGEST_COMMAND)
-        self.goal = _GOAL
         self._maze = Maze((), (), 0, 0)
         self._now = _State(0, False)
-
-    @property
-    def task_ids(self) -> tuple[str, ...]:
-        """The ids of all tasks, sorted."""
-        return self.tasks.ids
-
-    @property
-    def commands(self) -> tuple[str, ...]:
-        """Every command that can become admissible, sorted: the same in every maze."""
-        return tuple(sorted((*_MOVES, *_OTHERS)))
 
     def all_commands(self) -> tuple[str, ...]:
         """Every command of any maze, sorted."""

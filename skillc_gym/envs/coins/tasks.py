@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any
 
@@ -128,7 +128,7 @@ class Family:
 
 
 class TaskSet:
-    """The tasks of a split. Ids are ``<split>/<type>/<moves>-<number>``, such as ``train/hard/05-0017``.
+    """The tasks of a split. Their ``ids``, sorted, are ``<split>/<type>/<moves>-<number>``: ``train/hard/05-0017``.
 
     UnknownNameError if the split or a task type does not exist; ``task_types`` is None for all.
     """
@@ -138,20 +138,10 @@ class TaskSet:
         asked = [task_types] if isinstance(task_types, str) else list(DEAD_ENDS if task_types is None else task_types)
         for name in asked or [""]:
             require_name("task type", name, DEAD_ENDS, "Leave task_types out for all of them.")
-        self.split, self.family = split, family
-        self.task_types = tuple(name for name in DEAD_ENDS if name in asked)
-
-    @cached_property
-    def ids(self) -> tuple[str, ...]:
-        """All task ids, sorted."""
-        spread = self.family.longest - self.family.shortest + 1
-        numbers = range(self.family.tasks_per_type)
-        moves = [self.family.shortest + number % spread for number in numbers]
-        return tuple(sorted(f"{self.split}/{kind}/{moves[n]:02d}-{n:04d}" for kind in self.task_types for n in numbers))
-
-    @cached_property
-    def _known(self) -> dict[str, None]:
-        return dict.fromkeys(self.ids)
+        self.family, spread = family, family.longest - family.shortest + 1
+        names = [f"{family.shortest + number % spread:02d}-{number:04d}" for number in range(family.tasks_per_type)]
+        self.ids = tuple(sorted(f"{split}/{kind}/{name}" for kind in set(asked) for name in names))
+        self._known = dict.fromkeys(self.ids)
 
     def type_of(self, task_id: str) -> str:
         """A task's type; UnknownNameError if there is no such task."""

@@ -1,5 +1,6 @@
 """Skills in other forms: nothing is lost between, ours pass the specification's validator, strangers' cost little."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -52,15 +53,14 @@ def test_a_bank_is_read_and_written_back_entry_by_entry():
     assert skills[0].text == "Search\nLook everywhere.\nApply when: At first."
     assert skills[3].text == "Mistake: Goes in circles.\nWhy: It forgets.\nInstead: Count the places."
     assert to_bank(skills) == BANK
+    named = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
+    assert [skill.name for skill in named] == ["general-1", "x"]
 
 
-@given(st.lists(st.tuples(LINE, LINE, LINE), min_size=1, max_size=3))
-def test_any_entries_come_back(said):
-    entries = [
-        {"skill_id": f"s{n}", "title": title, "principle": principle, "when_to_apply": when}
-        for n, (title, principle, when) in enumerate(said)
-    ]
-    bank = {"general_skills": entries, "task_specific_skills": {}, "common_mistakes": []}
+@given(title=LINE, principle=LINE, when=LINE)
+def test_any_entry_comes_back(title, principle, when):
+    entry = {"skill_id": "s1", "title": title, "principle": principle, "when_to_apply": when}
+    bank = {"general_skills": [entry], "task_specific_skills": {}, "common_mistakes": []}
     assert to_bank(read_bank(bank)) == bank
 
 
@@ -92,11 +92,6 @@ def test_the_beginning_of_a_long_mistake_describes_it(tmp_path):
     skills = read_bank({"common_mistakes": [mistake]})
     assert load_library(write_library(skills, tmp_path / "l")).skills[0].description == "a" * 1023
     assert to_bank(skills)["common_mistakes"] == [mistake]
-
-
-def test_entries_without_ids_get_names():
-    skills = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
-    assert [skill.name for skill in skills] == ["general-1", "x"]
 
 
 @pytest.mark.parametrize(
@@ -148,14 +143,8 @@ def test_sections_are_read():
         ("heat_serve", ("Heat & serve",), "Use the microwave."),
     ]
     assert read_sections("Before.\n" + SECTIONS)[0].text == "Before."
-
-
-@pytest.mark.parametrize("head", ["### a b ###", "###  a b\t### ", "### a b   ###\t"])
-def test_heads_are_read_as_they_were(head):
-    (skill,) = read_sections(f"{head}\ntext\n")
-    assert (skill.name, skill.task_types) == ("a_b", ("a b",))
-    (other,) = read_sections("### a ### b ###\ntext")
-    assert other.task_types == ("a ### b",)
+    for head, kind in (("###  a b\t### ", "a b"), ("### a b   ###\t", "a b"), ("### a ### b ###", "a ### b")):
+        assert read_sections(f"{head}\ntext\n")[0].task_types == (kind,)
 
 
 @given(skills=libraries())
@@ -231,16 +220,11 @@ def test_skills_of_others_are_read_as_they_are_and_serve_every_type(tmp_path):
     assert complaints(tmp_path) == {}
 
 
-def test_nothing_is_overwritten(tmp_path):
-    (tmp_path / "x").write_text("mine")
-    with pytest.raises(SkillFileError, match="not empty"):
-        write_library(read_bank(BANK), tmp_path)
-    with pytest.raises(SkillFileError, match="cannot be made"):
-        write_library(read_bank(BANK), tmp_path / "x")
-
-
-def test_what_another_process_writes_at_once_stays(tmp_path, monkeypatch):
+def test_nothing_is_overwritten_and_what_another_process_writes_at_once_stays(tmp_path, monkeypatch):
     theirs = write_library(read_bank(BANK), tmp_path / "library")
+    for place, fault in ((theirs, "not empty"), (theirs / "err-001" / "SKILL.md", "cannot be made")):
+        with pytest.raises(SkillFileError, match=fault):
+            write_library(read_bank(BANK), place)
     monkeypatch.setattr(Path, "iterdir", lambda _: iter(()))
     with pytest.raises(SkillFileError, match="File exists"):
         write_library(read_bank(BANK), theirs)
@@ -254,18 +238,11 @@ def test_what_another_process_writes_at_once_stays(tmp_path, monkeypatch):
         ([Skill("a", "d", ("*",), "x" * 262_144)], "could not be read back"),
         ([Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)], "could not be read back"),
         ([Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)], "at most 1,000"),
-        *(([Skill("a", "d", ("*",), text)], "read back equal") for text in ("", " x ")),
+        *(
+            ([Skill("a", "d", ("*",), *texts)], "read back equal")
+            for texts in ([""], [" x "], ["Do this.", "Do it.\n"])
+        ),
         *(([Skill("a", said, ("*",), "Do it.")], "wants 1 to 1,024") for said in ("", " ", "d" * 1025)),
-    ],
-    ids=[
-        "text",
-        "front matter",
-        "number",
-        "empty",
-        "blanks",
-        "no description",
-        "blank description",
-        "long description",
     ],
 )
 def test_what_would_be_refused_when_it_is_read_is_not_written(skills, fault, tmp_path):
@@ -297,7 +274,7 @@ MANY, LONG = [{"skill_id": "a", "principle": "p"}] * 50_000, {"principle": "p" *
         (read_bank, {"general_skills": [LONG] * 4}, "4,194,304 characters"),
         (read_sections, f"### a ###\n{'x' * MAX_CHARACTERS}x\n", "4,194,304 characters"),
     ],
-    ids=["sections", "general", "specific", "long entries", "a long section"],
+    ids=itertools.count(),
 )
 def test_more_than_a_library_may_hold_is_refused(read, data, fault):
     with pytest.raises(SkillFileError, match=fault):

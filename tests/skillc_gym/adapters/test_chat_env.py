@@ -148,22 +148,14 @@ def test_groups_share_task_and_seed(group_size, data, seed):
     assert len({request.seed for request in requests}) == len(tasks), "seeds differ between groups"
     others = paired_requests(tasks, seed=seed + 1, group_size=group_size, n_plus=n_plus)
     assert all(one.seed != other.seed for one, other in zip(requests, others, strict=True))
-    for impossible in ({"group_size": 0}, {"n_plus": group_size + 1}, {"n_plus": -1}):
+
+
+def test_requests_are_of_whole_numbers_and_lists():
+    for wrong in ({"task_ids": "abc"}, {"seed": -1}, {"group_size": 0}, {"n_plus": 3}, {"n_plus": -1}, {"n_plus": 1.5}):
         with pytest.raises(ConfigError):
-            paired_requests(tasks, **{"group_size": group_size, **impossible})
+            paired_requests(**{"task_ids": ["a"], **wrong})
     row = {"task_id": "a", "seed": 3.0, "condition": "1", "group_id": 0}
     assert EpisodeRequest.from_row(row) == EpisodeRequest("a", 3, 1, 0)
     for wrong in ({}, {**row, "seed": "x"}, {**row, "seed": 1.5}, {**row, "condition": 0.9}):
         with pytest.raises(ConfigError, match="paired_requests"):
             EpisodeRequest.from_row(wrong)
-
-
-def test_requests_are_of_whole_numbers_and_lists():
-    for wrong in (
-        {"task_ids": ["a"], "seed": -1},
-        {"task_ids": "abc"},
-        {"task_ids": ["a"], "n_plus": 1.5},
-        {"task_ids": ["a"], "group_size": 0},
-    ):
-        with pytest.raises(ConfigError):
-            paired_requests(**wrong)

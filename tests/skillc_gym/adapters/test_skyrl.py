@@ -68,11 +68,7 @@ def test_skyrls_own_data_set_reads_the_rows(tmp_path):
     requests = pairs(seed=8)
     path = tmp_path / "train.jsonl"
     path.write_text("\n".join(map(json.dumps, dataset_rows(requests))))
-    read = read_by_skyrl(path)
-    assert [EpisodeRequest.from_row(row) for row in read] == requests
-    for row, request in zip(read, requests, strict=True):
-        outcome, _ = play(**row, max_turns=50)
-        check_record(outcome["metadata"], request)
+    assert [EpisodeRequest.from_row(row) for row in read_by_skyrl(path)] == requests
 
 
 def test_one_turn_is_warned_of():

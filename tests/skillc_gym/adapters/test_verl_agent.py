@@ -227,7 +227,6 @@ def shop_of(**files):
         (lambda: shop_of(file_path="items_shuffle.json"), ConfigError, "without attr_path"),
         (lambda: shop_of(file_path="no/products.json", attr_path="x"), MissingDataError, r"setup\.sh"),
         (lambda: ordered("verl-agent:3:501", "test"), ConfigError, "without repetition"),
-        (lambda: ordered("verl-agent:x"), UnknownNameError, "verl-agent:SEED"),
         (lambda: env_spec("coins").chat_format("verl-agent:anywhere"), UnknownNameError, "alfworld, webshop"),
     ],
 )

@@ -67,9 +67,8 @@ def test_chances_are_chances_and_the_state_survives_json(outcomes, floor):
 
 def test_a_state_of_before_with_its_second_mean_is_read():
     curriculum = DifficultyCurriculum(TASKS)
-    state = curriculum.state_dict()
-    older = {kind: [[3, 0.5, 0.25] for _ in rows] for kind, rows in state["records"].items()}
-    curriculum.load_state_dict({**state, "records": older})
+    older = dict.fromkeys(TASKS, [[3, 0.5, 0.25]] * 3)
+    curriculum.load_state_dict({**curriculum.state_dict(), "records": older})
     assert (curriculum.records["heat"][0].episodes, curriculum.records["heat"][0].success) == (3, 0.5)
 
 
@@ -118,31 +117,22 @@ def test_the_wrapper_respects_a_named_task_and_counts_finished_episodes_only():
     again = gymnasium.make(env.spec)
     assert again.reset(seed=4, options={"task_id": None})[1]["task_id"] == env.reset(seed=4)[1]["task_id"]
     hard = next(name for name in env.unwrapped.task_ids if name.endswith("D1000"))
-    assert env.reset(seed=0, options={"task_id": hard})[1]["task_id"] == hard
-    env.step("look")
-    env.reset()
     record = env.curriculum.records[env.unwrapped.task_type_of(hard)][2]
-    assert record.episodes == 0
-    env.reset(options={"task_id": hard})
-    for _ in range(2):
-        env.step("look")
-    assert (record.episodes, record.success) == (1, 0.0)
+    for steps, episodes in ((1, 0), (2, 1)):
+        assert env.reset(seed=0, options={"task_id": hard})[1]["task_id"] == hard
+        for _ in range(steps):
+            env.step("look")
+        assert record.episodes == episodes
+    assert record.success == 0.0
 
 
-def test_a_task_outside_the_curriculum_is_played_and_not_counted():
+def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt_and_counts_its_own_tasks():
     env = gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=1, **MAKE)
-    easy, other = env.unwrapped.task_ids[0], env.unwrapped.task_ids[-1]
-    curriculum = DifficultyCurriculum({env.unwrapped.task_type_of(easy): {0.0: [easy]}})
-    wrapped = ProceduralCurriculum(env, curriculum)
-    wrapped.reset(options={"task_id": other})
-    assert wrapped.step("look")[3]
-    assert [record.episodes for record in curriculum.records.popitem()[1]] == [0]
-
-
-def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt():
-    env = gymnasium.make("skillc/ALFWorld-v0", **MAKE)
-    one = env.unwrapped.task_ids[-1]
+    other, one = env.unwrapped.task_ids[0], env.unwrapped.task_ids[-1]
     wrapped = ProceduralCurriculum(env, DifficultyCurriculum({env.unwrapped.task_type_of(one): {0.1: [one]}}))
     again = gymnasium.make(ActionFormat(wrapped).spec)
     assert again.get_wrapper_attr("curriculum") is wrapped.curriculum
     assert [made.reset(seed=0)[1]["task_id"] for made in (wrapped, again)] == [one, one]
+    wrapped.reset(options={"task_id": other})
+    assert wrapped.step("look")[3]
+    assert [record.episodes for record in wrapped.curriculum.records.popitem()[1]] == [0]

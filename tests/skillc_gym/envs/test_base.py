@@ -52,12 +52,8 @@ def test_steps_before_a_reset_and_after_a_failed_one_are_errors(toy):
         toy.reset(seed=0)
     with pytest.raises(ResetNeeded):
         toy.step("wait")
-
-
-def test_an_environment_without_task_ids_is_told_how_to_give_them():
-    env = faulty(__init__=lambda env: None)()
     with pytest.raises(ConfigError, match=r"Faulty has no task_ids.*set self\.task_ids"):
-        env.reset(seed=0)
+        faulty(__init__=lambda env: None)().reset(seed=0)
 
 
 @pytest.mark.parametrize("options", [{"tsak_id": "x"}, {"skill": True}, {"task_id": 3}, {"task_id": "toy/open/9"}])
@@ -118,10 +114,6 @@ class DicedEnv(ToyEnv):
     def _start(self, task_id):
         self.dice = self.np_random
         return super()._start(task_id)
-
-    def _restore_state(self, state):
-        super()._restore_state(state)
-        self.dice = self.np_random
 
 
 def test_what_keeps_the_generator_draws_from_it_in_a_copy_too():

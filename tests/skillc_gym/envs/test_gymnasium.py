@@ -34,10 +34,10 @@ def test_vectors_of_gymnasium_play_alike(spec):
     assert one == steps_of(gymnasium.make_vec(spec.id, 2, vectorization_mode="sync", **options))
 
 
-def test_the_passive_checker_comes_when_it_is_asked_for():
-    for spec in GENERATED:
-        found = [find_wrapper(made(spec, **asked), PassiveEnvChecker) for asked in ({}, {"disable_env_checker": False})]
-        assert [checker is not None for checker in found] == [False, True]
+@by_name
+def test_the_passive_checker_comes_when_it_is_asked_for(spec):
+    found = [find_wrapper(made(spec, **asked), PassiveEnvChecker) for asked in ({}, {"disable_env_checker": False})]
+    assert [checker is not None for checker in found] == [False, True]
 
 
 @by_name

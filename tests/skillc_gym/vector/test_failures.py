@@ -40,7 +40,7 @@ def groups(toy_library):
     return made
 
 
-@pytest.mark.parametrize("member", range(1, 7))
+@pytest.mark.parametrize("member", [1, 4, 6])
 @pytest.mark.parametrize("seed", [None, 1])
 def test_a_reset_that_fails_starts_no_episode_and_draws_no_seed(groups, toy_library, member, seed):
     sound = PairedVectorEnv(ToyEnv, 2, 3, library=toy_library)
@@ -112,17 +112,15 @@ class Odd(ToyEnv):
     """Answers without an info when it is asked to."""
 
     def step(self, action):
-        outcome = super().step("wait" if action == "odd" else action)
-        return (*outcome[:4], None) if action == "odd" else outcome
+        return "odd", 0.0, False, False, None if action == "odd" else {}
 
 
-def test_an_answer_that_is_none_fails_its_member_alone(toy_library):
-    groups = PairedVectorEnv(Odd, 1, 3, library=toy_library)
+def test_an_answer_without_an_info_fails_its_member_alone():
+    groups = PairedVectorEnv(Odd, 1, 3)
     groups.reset(seed=0)
     with pytest.raises(MemberError, match="Member 1 of group 0"):
         groups.step(["wait", "odd", "wait"])
-    assert groups.episode_lengths.tolist() == [1, 0, 1]
-    assert groups.failed.tolist() == [False, True, False]
+    assert (groups.episode_lengths.tolist(), groups.failed.tolist()) == ([1, 0, 1], [False, True, False])
 
 
 def test_several_failures_are_counted_and_survive_a_pickle(groups):

@@ -67,11 +67,6 @@ def test_no_reply_is_an_error(reply):
     assert info["format_valid"] is False or "<think>" in reply
 
 
-def test_the_tail_is_a_whole_number(toy):
-    with pytest.raises(ConfigError, match="tail is a whole number from 0 up"):
-        ActionFormat(toy, tail=-3)
-
-
 def test_form_and_admissibility_are_two_flags_and_long_commands_are_cut(toy):
     env = ActionFormat(toy)
     assert env.reset(seed=0)[1]["executed_action"] == ""
@@ -79,3 +74,5 @@ def test_form_and_admissibility_are_two_flags_and_long_commands_are_cut(toy):
     assert [info["format_valid"] for info in infos] == [False, True, True, False]
     assert [info["action_valid"] for info in infos] == [True, False, True, False]
     assert env.step(format_reply("x" * 500))[-1]["executed_action"] == "x" * 100
+    with pytest.raises(ConfigError, match="tail is a whole number from 0 up"):
+        ActionFormat(toy, tail=-3)

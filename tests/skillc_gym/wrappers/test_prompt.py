@@ -3,7 +3,7 @@ import json
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
-from toy_env import ToyEnv
+from toy_env import ToyEnv, faulty
 
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, UnknownNameError
@@ -44,24 +44,16 @@ def test_skills_stand_right_behind_the_role_and_only_when_on(toy_library):
     assert with_skill["messages"][1:] == without["messages"][1:]
 
 
-@pytest.mark.parametrize(
-    ("env_id", "role"),
-    [("skillc/ALFWorld-v0", "house"), ("skillc/WebShop-v0", "shop"), ("skillc/CoinCollector-v0", "rooms")],
-)
-def test_a_preset_speaks_of_the_environments_own_world(env_id, role):
-    made = ActionFormat(gymnasium.make(env_id, **({"data": "generated"} if "Coin" not in env_id else {})))
-    assert role in ChatPrompt(made).reset(seed=0)[1]["messages"][0]["content"]
+def test_a_preset_speaks_of_the_environments_own_world():
+    walker = gymnasium.make("skillc/CoinCollector-v0")
+    assert "rooms" in ChatPrompt(ActionFormat(walker)).reset(seed=0)[1]["messages"][0]["content"]
     assert "house" not in ChatPrompt(ActionFormat(ToyEnv())).reset(seed=0)[1]["messages"][0]["content"]
 
 
 def test_a_goal_is_asked_for_without_white_space_around_it():
-    class Blank(ToyEnv):
-        def _info(self):
-            return {**super()._info(), "goal": f" {self.goal} "}
-
-    chat = ChatFormat(first="{goal}|", role="")
-    env = ChatPrompt(ActionFormat(Blank()), chat)
-    assert env.reset(seed=0)[1]["messages"][-1]["content"].startswith(f"{env.unwrapped.goal}|")
+    blank = faulty(_info=lambda env: {**ToyEnv._info(env), "goal": f" {env.goal} "})()
+    opening = ChatPrompt(ActionFormat(blank), ChatFormat(first="{goal}|", role="")).reset(seed=0)[0]
+    assert opening.startswith(f"{blank.goal}|")
 
 
 def test_an_injection_around_the_prompt_is_refused(toy_library):

@@ -3,7 +3,7 @@ from pathlib import Path
 import gymnasium
 import pytest
 from gymnasium.error import ResetNeeded
-from toy_env import TYPES, ToyEnv, write_skills
+from toy_env import ToyEnv, write_skills
 
 from skill_library import Skill, SkillFileError, SkillText, load_library
 from skill_library.formats import write_library
@@ -22,13 +22,16 @@ def play(env, options=None, seed=3):
     return steps
 
 
-def test_the_skill_stands_in_front_of_every_observation(toy, toy_library):
+def test_the_skill_stands_in_front_of_every_observation_and_the_space_has_room(toy, toy_library):
     bare = play(ToyEnv(), {"task_id": "toy/open/0"})
-    shown = play(SkillInjection(toy, toy_library), {"task_id": "toy/open/0"})
-    skill = load_library(toy_library).for_task("open")
+    on, off = SkillInjection(toy, toy_library), SkillInjection(ToyEnv(), toy_library, enabled=False)
+    shown, library = play(on, {"task_id": "toy/open/0"}), load_library(toy_library)
+    skill = library.for_task("open")
     told = {"condition": 1, "skill": "general+open", "skill_text": skill.text, "skill_sha256": skill.sha256}
     assert [step[0] for step in shown] == [f"{skill.text}\n\n{step[0]}" for step in bare]
     assert all(step[-1].items() >= told.items() for step in shown)
+    assert on.observation_space == off.observation_space
+    assert on.observation_space.max_length == 400 + library.longest + 2
 
 
 @pytest.mark.parametrize("where", ["observation", "info"])
@@ -62,14 +65,6 @@ def test_the_option_decides_one_episode_and_is_not_passed_down(toy, toy_library)
     assert env.step("wait")[-1]["condition"] == 1
     assert env.reset(seed=0)[1]["condition"] == 0
     assert env.reset(seed=0, options={"skill": True})[1]["condition"] == 1
-
-
-def test_the_space_is_the_same_on_and_off_and_holds_the_longest_skill(toy_library):
-    on, off = SkillInjection(ToyEnv(), toy_library), SkillInjection(ToyEnv(), toy_library, enabled=False)
-    assert on.observation_space == off.observation_space
-    assert on.observation_space.max_length == 400 + load_library(toy_library).longest + 2
-    for kind in TYPES:
-        assert on.reset(options={"task_id": f"toy/{kind}/0"})[0] in on.observation_space
 
 
 def test_after_a_reset_that_was_refused_no_step_has_the_skill_of_before(toy, tmp_path):
@@ -122,17 +117,11 @@ def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
     assert info["skill_text"] == f"Mind {info['task_id']}."
 
 
-def test_it_is_rebuilt_from_its_json(toy_id, toy_library):
-    env = SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False, where="info")
-    again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert isinstance(again, SkillInjection)
-    assert (again.enabled, again.where) == (False, "info")
-    assert play(again) == play(env)
-
-
-def test_a_path_is_never_taken_for_a_built_in_library_when_it_is_rebuilt(toy_id, tmp_path, monkeypatch):
+def test_it_is_rebuilt_from_its_json_and_a_path_never_taken_for_a_built_in_library(toy_id, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_library([Skill("mine", "d", ("*",), "My own text.")], Path("alfworld"))
-    env = SkillInjection(gymnasium.make(toy_id), Path("alfworld"))
+    env = SkillInjection(gymnasium.make(toy_id), Path("alfworld"), enabled=False, where="info", grade="minimal")
     again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json()))
-    assert [made.reset(seed=0)[1]["skill"] for made in (env, again)] == ["mine", "mine"]
+    assert (again.enabled, again.where, again.grade) == (False, "info", "minimal")
+    assert play(again) == play(env)
+    assert again.reset(seed=0, options={"skill": True})[1]["skill"] == "mine"

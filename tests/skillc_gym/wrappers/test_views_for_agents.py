@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from toy_env import ToyEnv
+from toy_env import ToyEnv, faulty
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
@@ -54,17 +54,9 @@ def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(numbered)
             numbered.step(action)
 
 
-def test_coins_list_their_commands():
-    info = DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0")).reset(seed=0)[1]
-    assert info["action_mask"].sum() == len(info["admissible_commands"])
-
-
 def test_an_episode_may_end_without_commands():
-    class Finite(ToyEnv):
-        def _commands(self):
-            return [] if self._now["won"] else super()._commands()
-
-    env = DiscreteCommands(Finite(), commands=["take key", "open it"])
+    finite = faulty(_commands=lambda env: [] if env._now["won"] else ToyEnv._commands(env))
+    env = DiscreteCommands(finite(), commands=["take key", "open it"])
     env.reset(options={"task_id": "toy/open/0"})
     env.step(0)
     *_, terminated, _, info = env.step(1)
@@ -81,7 +73,8 @@ def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
 
 
 def test_gymnasium_accepts_numbered_commands(numbered):
-    check_env(numbered, skip_render_check=True)
+    for env in (numbered, DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0"))):
+        check_env(env, skip_render_check=True)
 
 
 def test_a_history_shows_the_task_and_the_last_exchanges():
@@ -95,44 +88,34 @@ def test_a_history_shows_the_task_and_the_last_exchanges():
     assert said[2] in env.observation_space
 
 
-def test_a_history_keeps_thoughts_to_the_agent():
-    env = TextHistory(ActionFormat(pick_env()))
+@pytest.mark.parametrize(
+    ("inner", "action", "shown"),
+    [
+        (lambda env: env, "look\ud800", "look?"),
+        (ActionFormat, "<think>secret</think>", ""),
+        (ActionFormat, format_reply("look", "I think"), "look"),
+        (lambda env: DiscreteCommands(env, ["fly", "look"]), 1, "look"),
+    ],
+)
+def test_a_history_shows_commands_that_can_be_written_and_keeps_thoughts_to_the_agent(inner, action, shown):
+    env = TextHistory(inner(pick_env()))
     env.reset(seed=0)
-    assert "secret" not in env.step("<think>secret</think>")[0]
-
-
-def test_a_history_can_be_written_whatever_was_tried():
-    env = TextHistory(pick_env())
-    env.reset(seed=0)
-    assert "> look?\n" in env.step("look\ud800")[0].encode().decode()
-
-
-def test_a_history_names_numbered_commands(numbered):
-    env = TextHistory(numbered)
-    env.reset(seed=0)
-    assert "> look\n" in env.step(numbered.commands.index("look"))[0]
-    spoken = TextHistory(ActionFormat(pick_env()))
-    spoken.reset(seed=0)
-    assert "\n> look\n" in spoken.step(format_reply("look", "I think"))[0]
+    assert f"\n> {shown}\n" in env.step(action)[0].encode().decode()
 
 
 def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
     _, info = numbered.reset(seed=0)
     info["action_mask"][:] = 0
     assert numbered.action_masks().any()
-    chat = ChatPrompt(pick_env())
+    chat = ChatPrompt(numbered)
     info = chat.reset(seed=0)[1]
     recorder = EpisodeRecorder("", info)
     info["messages"][0]["content"] = "changed"
     info["messages"].append({"role": "user", "content": "more"})
-    assert chat.step("look")[-1]["messages"][0]["content"] != "changed"
+    messages = chat.step(0)[-1]["messages"]
+    assert messages[0]["content"] != "changed"
+    assert messages[-2] == {"role": "assistant", "content": "0"}, "a chat takes numbered commands"
     assert len(recorder.episode().messages) == len(info["messages"]) - 1
-
-
-def test_a_chat_takes_numbered_commands(numbered):
-    chat = ChatPrompt(numbered)
-    chat.reset(seed=0)
-    assert chat.step(0)[-1]["messages"][-2] == {"role": "assistant", "content": "0"}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +136,7 @@ def test_what_cannot_work_is_refused(wrap, said):
 
 
 def test_the_sum_of_shaping_is_the_first_potential():
-    env = PlanShaping(pick_env(), scale=0.1)
+    env = PlanShaping(ALFWorldEnv(**PICK), scale=0.1)  # its planner is that of its description, without an id too
     env.reset(seed=4)
     plan = shortest_plan(env)
     added = []
@@ -164,10 +147,6 @@ def test_the_sum_of_shaping_is_the_first_potential():
     assert info["won"] == 1.0
     assert sum(added) == pytest.approx(0.1 * len(plan))
     assert added[:2] == [0.0, 0.0]
-
-
-def test_the_planner_is_that_of_the_environments_description():
-    assert PlanShaping(ALFWorldEnv(**PICK)).reset(seed=0)[1]["shaping"] == 0.0
 
 
 def test_type_statistics_count_finished_episodes_by_type_and_condition():
@@ -201,12 +180,9 @@ def test_words_are_found_in_either_case_and_their_text_stays():
     assert env.step("look")[-1]["observation"] == plain.step("look")[0]
 
 
-def test_words_that_nobody_lists_are_asked_for():
-    with pytest.raises(ConfigError, match=r"words=\[\.\.\.\]"):
-        WordPresence(ToyEnv())
-
-
 @pytest.mark.parametrize("word", ["café", "e-mail", "b000abc", "mug 1 2", ""])
-def test_words_that_could_never_be_found_are_refused(word):
+def test_words_that_could_never_be_found_are_refused_and_those_that_nobody_lists_asked_for(word):
     with pytest.raises(ConfigError, match="words of a to z"):
         WordPresence(ToyEnv(), words=["key", word])
+    with pytest.raises(ConfigError, match=r"words=\[\.\.\.\]"):
+        WordPresence(ToyEnv())

@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import gymnasium
 import pytest
@@ -25,6 +25,7 @@ from skillc_gym.episodes import EpisodeRecorder, write_jsonl
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import make_games
 from skillc_lab.commands.play import Game, in_columns, play
+from trainers.tracking import write_json
 
 
 def started(name: str, **options: object) -> Game:
@@ -43,109 +44,84 @@ def game():
     return started("alfworld", split="valid_unseen")
 
 
-def type_in(game: Game, lines: Iterable[str]) -> None:
-    left = iter(lines)
-
-    def ask(_: str) -> str:
-        for line in left:
-            return line
-        raise EOFError
-
-    play(game, ask)
+def type_in(game: Game, *lines: str) -> list[str]:
+    """What a player is told who types these lines."""
+    game.said.clear()
+    play(game, Mock(side_effect=[*lines, EOFError]))
+    return list(game.said)
 
 
-def test_what_has_no_tasks_in_text_cannot_be_played(capsys):
-    assert skillc(["play", "--env", "CartPole-v1"]) == 2
-    assert "CartPole-v1 is no environment of text tasks" in capsys.readouterr().err
+def test_what_has_no_tasks_in_text_cannot_be_played(says):
+    assert "CartPole-v1 is no environment of text tasks" in says("play --env CartPole-v1", status=2)
 
 
 def test_a_task_can_be_won_and_the_win_taken_back(game):
     plan = shortest_plan(game.env)
-    type_in(game, plan)
-    assert f"Won in {len(plan)} commands" in game.said[-1]
-    type_in(game, [":undo"])
-    assert game.said[-1].startswith("Took back 1.")
+    assert f"Won in {len(plan)} commands" in type_in(game, *plan)[-1]
+    assert type_in(game, ":undo")[-1].startswith("Took back 1.")
     assert game.info["won"] == 0.0
-    type_in(game, [plan[-1]])
-    assert "Won" in game.said[-1]
+    assert "Won" in type_in(game, plan[-1])[-1]
 
 
 def test_undo_knows_what_was_seen_before_and_goes_no_further_than_the_start(game):
-    place = next(name for name in game.info["admissible_commands"] if name.startswith("go to ")).removeprefix("go to ")
-    first = game.info["admissible_commands"]
-    type_in(game, [f"go to {place}", "look", ":view", ":undo", ":view"])
-    assert game.said[-1] == game.said[-3]
-    assert f"@ {place}" in game.said[-1]
-    type_in(game, [":undo 9"])
-    assert game.info["admissible_commands"] == first
-    type_in(game, [":undo"])
-    assert game.said[-1] == "Nothing to take back."
+    first = game.possible
+    going = next(name for name in first if name.startswith("go to "))
+    *_, before, _, after = type_in(game, going, "look", ":view", ":undo", ":view")
+    assert before == after
+    assert f"@ {going.removeprefix('go to ')}" in after
+    type_in(game, ":undo 9")
+    assert game.possible == first
+    assert type_in(game, ":undo") == ["Nothing to take back."]
 
 
 def test_going_back_leads_into_the_same_house():
     game = started("alfworld", split="valid_unseen", domain_randomization=True)
     plan = shortest_plan(game.env)
-    type_in(game, ["look", ":undo"])
+    type_in(game, "look", ":undo")
     assert shortest_plan(game.env) == plan
 
 
-def test_the_skill_is_shown_and_hidden(game):
-    type_in(game, [":skill", ":new", ":skill", ":new"])
-    *shown, _, hidden, new = game.said[1:]
-    assert [text.startswith("General skill") for text in shown] == [True, True]
-    assert hidden == "The skill is hidden now."
-    assert new.startswith("[valid_unseen/")
-
-
-def test_a_library_that_does_not_serve_the_task_ends_no_game(game):
-    game.skills = load_library("webshop")
-    type_in(game, [":skill", "look"])
-    assert "shopping" in game.said[-2]
-
-
-def test_a_player_may_set_what_a_game_is_made_with(monkeypatch, says):
-    monkeypatch.setattr("builtins.input", lambda _="": ":quit")
-    assert "coin" in says("play --env coins --seed 0 --env.max_episode_steps 20").lower()
-
-
-def test_commands_stand_in_columns_read_downwards():
-    columns = in_columns(["go", "look", "open", "take", "use"], width=14).splitlines()
-    assert columns == ["go     take", "look   use", "open"]
-    assert in_columns(["one long name"], width=5) == "one long name"
+def test_commands_stand_in_columns_read_downwards(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "14")
+    assert in_columns(["go", "look", "open", "take", "use"]).splitlines() == ["go     take", "look   use", "open"]
+    assert in_columns(["a name longer than that"]) == "a name longer than that"
 
 
 def test_the_players_words_show_what_they_say(game):
-    type_in(game, [":commands", ":view", ":skill", ":plan", ":nonsense", ":new", ":quit", "look"])
-    commands, house, skill, plan, help_text, _, new = game.said[1:]
+    words = (":commands", ":view", ":plan", ":nonsense", ":skill", ":new", ":skill", ":new", ":quit", "look")
+    commands, house, plan, help_text, skill, again, task, hidden, other = type_in(game, *words)
     assert "inventory" in commands
     assert "hand: empty" in house
-    assert "Skill:" in skill
     assert plan.splitlines()[0].removeprefix(" 1. ") in commands
     assert ":undo" in help_text
-    assert new.startswith("[valid_unseen/")
+    assert [text.startswith("General skill") for text in (skill, again)] == [True, True]
+    assert hidden == "The skill is hidden now."
+    assert [text.startswith("[valid_unseen/") for text in (task, other)] == [True, True]
+    game.skills = load_library("webshop")
+    assert "shopping" in type_in(game, ":skill", "look")[0], "a library that does not serve the task ends no game"
 
 
 def test_a_shop_is_played_alike():
     shop = started("webshop", split="test", generator={"size": 200})
     assert "search[<query>]" in shop.possible
-    type_in(shop, [":skill", ":commands", ":plan"])
-    skill, commands, plan = shop.said[1:]
+    skill, commands, plan = type_in(shop, ":skill", ":commands", ":plan")
     assert skill == load_library("webshop").for_task(shop.info["task_type"]).text
     assert commands == "search[<query>]"
     steps = [line.split(". ", 1)[1] for line in plan.splitlines()[1:]]
     assert steps[-1].lower() == "click[buy now]"
-    type_in(shop, steps)
-    assert any(word in shop.said[-1] for word in ("Won in", "with a score of", "lost"))
-    type_in(shop, ["click[buy now]"])
-    assert "The task is over." in shop.said[-1]
-    type_in(shop, [":undo"])
-    assert "Took back 1." in shop.said[-1]
+    ending = type_in(shop, *steps)[-1]
+    assert any(word in ending for word in ("Won in", "with a score of", "lost"))
+    over, back = type_in(shop, "click[buy now]", ":undo")
+    assert "The task is over." in over
+    assert "Took back 1." in back
 
 
-def test_it_runs_as_a_command(monkeypatch, says):
-    lines = iter(["look", ":quit"])
-    monkeypatch.setattr("builtins.input", lambda _: next(lines))
-    assert "Your task is to:" in says("play --seed 0")
+@pytest.mark.parametrize(
+    ("words", "shown"), [("", "Your task is to:"), ("--env coins --env.max_episode_steps 20", "coin")]
+)
+def test_it_runs_as_a_command(words, shown, monkeypatch, says):
+    monkeypatch.setattr("builtins.input", Mock(side_effect=["look", ":quit"]))
+    assert shown in says(f"play --seed 0 {words}")
 
 
 # The shop's site and catalogues ---------------------------------------------------------------------------------------
@@ -172,20 +148,17 @@ def test_the_shop_is_served(tmp_path):
     assert (status, kept.exists()) == (130, True)
 
 
-def test_recorded_episodes_are_shown_in_their_shop(tmp_path):
+def test_recorded_episodes_are_shown_in_their_shop_alone(tmp_path, says):
     env = WebShopEnv(data="generated", generator={"size": 40})
     recorder = EpisodeRecorder(*env.reset(seed=0))
     recorder.add("search[rug]", env.step("search[rug]"))
     write_jsonl(tmp_path / "transcripts.jsonl", [recorder.episode()])
     config = {"data": "generated", "env_options": {"generator": {"size": 40}}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    write_json(tmp_path / "config.json", config)
     page, status = served("replay", tmp_path, "--site")
     assert env.goal in page
     assert status == 130
-
-
-def test_episodes_of_another_world_are_not_shown_in_the_shop(tmp_path, says):
-    (tmp_path / "config.json").write_text(json.dumps({"env": "alfworld", "data": "generated"}))
+    write_json(tmp_path / "config.json", {**config, "env": "alfworld"})
     assert "was played in alfworld, not in the shop" in says("replay --site", tmp_path, status=2)
 
 
@@ -211,29 +184,22 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, says):
 # Games ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made") / "games"
-    assert skillc(["tools", "make-games", "--out", str(folder), "--games-per-type", "2", "--seed", "3"]) == 0
-    return folder
-
-
-def test_the_layout_is_upstreams(written):
-    files = [path.relative_to(written).parts for path in written.rglob("*") if path.is_file()]
-    assert len(files) == 2 * 4 * 6 * 2
+def test_the_layout_is_upstreams(games):
+    files = [path.relative_to(games).parts for path in games.rglob("*") if path.is_file()]
+    assert len(files) == 3 * 4 * 6 * 2
     names = ("game.tw-pddl", "traj_data.json")
     assert {(len(parts), parts[0], parts[-1]) for parts in files} == {(5, "json_2.1.1", name) for name in names}
     assert {parts[1] for parts in files} == set(SPLITS)
 
 
 @pytest.mark.upstream
-def test_upstream_finds_them(written, monkeypatch):
+def test_upstream_finds_them(games):
     environment = pytest.importorskip("alfworld.agents.environment")
     types = {"task_types": [1, 2, 3, 4, 5, 6], "goal_desc_human_anns_prob": 0, "domain_randomization": False}
-    dataset = {"eval_id_data_path": str(written / "json_2.1.1" / "valid_seen"), "num_eval_games": 0}
+    dataset = {"eval_id_data_path": str(games / "json_2.1.1" / "valid_seen"), "num_eval_games": 0}
     config = {"env": types, "dataset": dataset}
     found = environment.get_environment("AlfredTWEnv")(config, train_eval="eval_in_distribution")
-    assert found.num_games == 12
+    assert found.num_games == 18
     expert = pytest.importorskip("alfworld.agents.expert").HandCodedTWAgent(max_steps=200)
     for path in found.game_files:
         expert.reset(path)
@@ -241,43 +207,39 @@ def test_upstream_finds_them(written, monkeypatch):
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("inner", ["", "json_2.1.1"])
-def test_the_same_games_are_read_again(written, split, inner):
-    read, made = open_games(written / inner, split=split), GeneratedGames(split, games_per_type=2, seed=3)
+def test_the_same_games_are_read_again(games, split, inner):
+    read, made = open_games(games / inner, split=split), GeneratedGames(split, games_per_type=3)
     assert read.task_ids == made.task_ids
     assert [read.raw(name) for name in read.task_ids] == [made.raw(name) for name in made.task_ids]
 
 
-def test_choices_are_kept_and_progress_goes_to_stderr(tmp_path, capsys):
-    words = ["--out", str(tmp_path), "--splits", "valid_seen", "--task-types", "heat", "pick2", "--size", "medium"]
-    assert skillc(["tools", "make-games", *words, "--games-per-type", "1"]) == 0
+KNOBS = {"difficulty": [0, 1], "receptacles": [6, 8], "objects": 9, "mix": {"heat": 1, "pick2": 1}}
+CHOICES = {
+    "--task-types heat pick2 --size medium --seed 3": {"task_types": ["heat", "pick2"], "size": "medium", "seed": 3},
+    "--prove --difficulty 0 1 --receptacles 6 8 --objects 9 --mix heat=1 pick2=1": KNOBS,
+}
+
+
+@pytest.mark.parametrize("words", CHOICES)
+def test_choices_are_kept_and_progress_goes_to_stderr(words, tmp_path, capsys):
+    made = GeneratedGames("train", games_per_type=2, **CHOICES[words])
+    count, plain = len(made.task_ids), f"tools make-games --splits train --games-per-type 2 --out {tmp_path}"
+    assert skillc([*plain.split(), *words.split()]) == 0
     said = capsys.readouterr()
-    assert json.loads(said.out) == {"valid_seen": {"games": 2}}
-    assert said.err.split() == ["valid_seen", "2/2"]
-    made = GeneratedGames("valid_seen", ["heat", "pick2"], games_per_type=1, size="medium")
-    assert open_games(tmp_path, split="valid_seen").task_ids == made.task_ids
+    proved = {"won_by_planner": count} if "--prove" in words else {}
+    assert json.loads(said.out) == {"train": {"games": count, **proved}}
+    assert said.err.split() == ["train", f"{count}/{count}"]
+    assert open_games(tmp_path, split="train").task_ids == made.task_ids
 
 
 @pytest.mark.parametrize(("error", "status"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)])
 def test_games_that_cannot_be_written_leave_nothing(error, status, tmp_path, monkeypatch, capsys):
-    def full(split: str, done: int, total: int) -> None:
-        if done == 2:
-            raise error
-
-    monkeypatch.setattr(make_games, "count_line", full)
+    monkeypatch.setattr(make_games, "count_line", Mock(side_effect=[None, error]))
     words = ["tools", "make-games", "--games-per-type", "1", "--splits", "train", "--out", str(tmp_path / "games")]
     assert skillc(words) == status
     assert (status == 130) or (f"{words[-1]} cannot be written: there is no space left" in capsys.readouterr().err)
     monkeypatch.undo()
     assert skillc(words) == 0
-
-
-def test_difficulty_mix_and_knobs_are_kept(tmp_path, says):
-    words = "--splits train --games-per-type 2 --prove --difficulty 0 1 --receptacles 6 8 --objects 9"
-    found = says(f"tools make-games {words} --mix heat=1 pick2=1 --out", tmp_path)
-    assert json.loads(found) == {"train": {"games": 24, "won_by_planner": 24}}
-    knobs = {"difficulty": [0, 1], "receptacles": [6, 8], "objects": 9, "mix": {"heat": 1, "pick2": 1}}
-    made = GeneratedGames("train", games_per_type=2, **knobs)
-    assert open_games(tmp_path, split="train").task_ids == made.task_ids
 
 
 @pytest.mark.slow

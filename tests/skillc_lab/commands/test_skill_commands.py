@@ -12,16 +12,26 @@ from skillc_gym.episodes import write_jsonl
 from tests.openai_server import openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.rollouts_of import episode
-from trainers.tracking import write_json
+from trainers.tracking import read_object, write_json
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
 KIND = "pick_heat_then_place_in_recep"
 
 
 @pytest.fixture
-def transcripts(tmp_path):
+def learn(tmp_path, says):
+    """Has a model behind a server that replies so write a library, ``l``, from six episodes, three of them won."""
     played = [episode(f"train/{i}", won=i < 3, kind=KIND, actions=HEAT if i < 3 else HEAT[::2]) for i in range(6)]
-    return write_jsonl(tmp_path / "t.jsonl", played)
+    words = ["--from", write_jsonl(tmp_path / "t.jsonl", played), "--out", tmp_path / "l"]
+
+    def run(writer: str, note: str, **skills: list[str]) -> str:
+        replies = {True: json.dumps({"note": note}), False: json.dumps(skills)}
+        with openai_server(lambda messages: replies["one note" in messages[-1]["content"]]) as server:
+            said = says(f"learn-skills --model m --writer {writer}", *words, "--engine.base_url", server.base_url)
+        assert {request["model"] for request in server.requests} == {"m"}
+        return said
+
+    return run
 
 
 OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers.engines.openai:ENGINE")
@@ -29,22 +39,21 @@ OPENAI = ("model --engine openai", "openai", "openai --engine openai", "trainers
 
 
 @pytest.mark.parametrize("writer", [*OPENAI, "openai --notes"])
-def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path, says):
-    def reply(messages):
-        written = '{"skills": ["Heat it first."], "mistakes": ["Haste."]}'
-        return '{"note": "Heat it."}' if "one note" in messages[-1]["content"] else written
-
-    out = tmp_path / "l"
-    with openai_server(reply) as server:
-        words = ["--from", transcripts, "--out", out, "--engine.base_url", server.base_url]
-        said = says(f"learn-skills --model m --writer {writer}", *words)
-    assert {request["model"] for request in server.requests} == {"m"}
+def test_a_model_behind_a_server_takes_notes_first(writer, learn, tmp_path):
+    said = learn(writer, "Heat it.", skills=["Heat it first."], mistakes=["Haste."])
     assert "1 skills from 6 episodes" in said
     assert "; 6 notes" in said
-    assert load_library(out).for_task(KIND).text == "Heat it first.\n\nMistake to avoid: Haste."
-    notes = [json.loads(line) for line in (out / "notes.jsonl").read_text().splitlines()]
+    assert load_library(tmp_path / "l").for_task(KIND).text == "Heat it first.\n\nMistake to avoid: Haste."
+    notes = [json.loads(line) for line in (tmp_path / "l" / "notes.jsonl").read_text().splitlines()]
     assert len(notes) == 6
     assert notes[0] == {"task_id": "train/0", "task_type": KIND, "won": True, "text": "Heat it."}
+
+
+@pytest.mark.parametrize(("notes", "more"), [("--notes", {"mistakes": []}), ("--no-notes", {})])
+def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, more, learn, tmp_path):
+    learn(f"openai {notes}", "Heat\x1b[2J it.\r\n", skills=["Heat\x00 it.\rThen\x1b move it.", "\x00"], **more)
+    assert load_library(tmp_path / "l").for_task(KIND).text.startswith("Heat it.\nThen move it.")
+    assert (tmp_path / "l" / "notes.jsonl").exists() == (notes == "--notes")
 
 
 @pytest.mark.parametrize(
@@ -56,16 +65,16 @@ def test_a_model_behind_a_server_takes_notes_first(writer, transcripts, tmp_path
     ],
 )
 def test_every_world_knows_its_training_tasks_which_alone_teach(env, train, test, split, tmp_path, says):
-    words = [f"learn-skills --env {env} --from", tmp_path / "t.jsonl", "--out", tmp_path / "l"]
-    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode(test, kind="x")])
-    said = says(*words, status=2)
+    def learned(*tasks: str, more: str = "", status: int = 0) -> str:
+        file = write_jsonl(tmp_path / "t.jsonl", [episode(task, kind="x") for task in tasks])
+        return says(f"learn-skills --env {env} {more} --from", file, "--out", tmp_path / f"l{more}", status=status)
+
+    said = learned(train, test, status=2)
     assert f"1 episodes are not of the split 'train', such as {test}" in said
     assert "training tasks only" in said
-    says(*words, "--split", "tset", status=2)
-    write_jsonl(tmp_path / "t.jsonl", [episode(train, kind="x"), episode("of no known split", kind="x")])
-    says(*words)
-    write_jsonl(tmp_path / "t.jsonl", [episode(test, kind="x")])
-    says(*words[:-1], tmp_path / "other", "--split", split)
+    learned(train, test, more="--split=tset", status=2)
+    learned(train, "of no known split")
+    learned(test, more=f"--split={split}")
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
@@ -73,8 +82,9 @@ def test_the_shipped_libraries_pass(library, says):
     said = says(f"skills check {library} --model shipped")
     assert "Nothing found" in said
     assert "not checked" not in said
-    rows = [re.findall(r" (\d+) ", line) for line in said.splitlines()[1 : 1 + len(load_library(library).skills)]]
-    assert all(int(words) > 10 and int(tokens) > 10 for words, tokens in rows)
+    counts = re.findall(r"^\S+ +(\d+) +(\d+) ", said, re.MULTILINE)
+    assert len(counts) == len(load_library(library).skills)
+    assert all(int(words) > 10 and int(tokens) > 10 for words, tokens in counts)
     says(f"skills lint {library}")
     says(f"skills diff {library} {library}")
     says("skills diff alfworld webshop", status=1)
@@ -117,19 +127,22 @@ def recorded(library, path):
 
 def test_what_episodes_saw_is_listed_and_held_against_a_library(library, tmp_path, says):
     folder = recorded(library, tmp_path / "run" / "transcripts" / "train-000010.jsonl").parent.parent
-    said = says("skills shown", folder)
-    rows = [line.split() for line in said.split("\n")]
-    assert ["heat", "with", "general+heat", "-", "2", "6", "-", "6a4e0cb5ca85"] in rows
-    assert ["heat", "without", "-", "-", "1", "-", "-", "-"] in rows
+
+    def shown(*words: object, status: int = 0) -> str:
+        return " ".join(says("skills shown", folder, *words, status=status).split())
+
+    said = shown()
+    assert "heat with general+heat - 2 6 - 6a4e0cb5ca85 " in said
+    assert "heat without - - 1 - - - " in said
     assert "4 episodes in 1 file: 3 were shown a text, 1 were shown none." in said
-    said = says("skills shown --shows cool --model shipped", folder)
-    assert f"cool with cool - 1 2 2 {hashlib.sha256(b'Cool it.').hexdigest()[:12]}" in " ".join(said.split())
-    assert ":\n\nCool it.\n" in said
+    said = shown("--shows", "cool", "--model", "shipped")
+    assert f"cool with cool - 1 2 2 {hashlib.sha256(b'Cool it.').hexdigest()[:12]}" in said
+    assert ": Cool it. " in said
     assert "general+heat" not in said
-    said = says("skills shown --shows heat", folder, library)
-    assert "6a4e0cb5ca85 same" in " ".join(said.split())
+    said = shown(library, "--shows", "heat")
+    assert "6a4e0cb5ca85 same" in said
     assert "contradicts its text, and with the skill each is or begins with that of mine." in said
-    said = says("skills shown --shows cool", folder, library, status=1)
+    said = shown(library, "--shows", "cool", status=1)
     assert "the library mine has no such skill for this task type; 1 episodes read this one" in said
 
 
@@ -142,43 +155,22 @@ def test_episodes_and_libraries_are_told_apart(library, tmp_path, says):
         assert f"{place} holds no recorded episodes: expected a file of transcripts" in said
 
 
-@pytest.mark.parametrize("notes", ["--notes", "--no-notes"])
-def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, transcripts, tmp_path, says):
-    def reply(messages):
-        if "one note" in messages[-1]["content"]:
-            return json.dumps({"note": "Heat\x1b[2J it.\r\n"})
-        skills = {"skills": ["Heat\x00 it.\rThen\x1b move it.", "\x00"]}
-        return json.dumps(skills if notes == "--no-notes" else {**skills, "mistakes": []})
-
-    out = tmp_path / "l"
-    with openai_server(reply) as server:
-        words = ["--from", transcripts, "--out", out, "--engine.base_url", server.base_url]
-        says(f"learn-skills --model m --writer openai {notes}", *words)
-    assert load_library(out).for_task(KIND).text.startswith("Heat it.\nThen move it.")
-    assert (out / "notes.jsonl").exists() == (notes == "--notes")
-
-
 # From other forms to a library that an environment can use, and back --------------------------------------------------
 
 CONVERT = "tools convert-skills"
-BANK = {
-    "general_skills": [{"skill_id": "gen_001", "title": "Search", "principle": "Look everywhere once."}],
-    "task_specific_skills": {
-        "heat": [{"skill_id": "heat_001", "title": "Heat", "principle": "Use the microwave."}],
-        "examine": [{"skill_id": "exa_001", "title": "Lamp", "principle": "Switch it on."}],
-    },
-    "common_mistakes": [],
-}
 
 
 def test_a_bank_becomes_a_library_of_the_environment(tmp_path, says):
-    source = tmp_path / "bank.json"
-    source.write_text(json.dumps(BANK))
-    words = [CONVERT, source, tmp_path / "skills", "--env", "alfworld"]
+    parts = {"heat": "Use the microwave.", "examine": "Switch it on."}
+    special = {kind: [{"skill_id": f"{kind}_1", "title": kind, "principle": text}] for kind, text in parts.items()}
+    common = [{"skill_id": "gen_1", "title": "Search", "principle": "Look everywhere once."}]
+    bank = {"general_skills": common, "task_specific_skills": special, "common_mistakes": []}
+    write_json(tmp_path / "bank.json", bank)
+    words = [CONVERT, tmp_path / "bank.json", tmp_path / "skills", "--env", "alfworld"]
     assert "examine=TYPE" in says(*words, status=2)
     says(*words, "--types", "examine=look")
     library = load_library(tmp_path / "skills")
-    assert library.for_task(KIND).name == "gen_001+heat_001"
+    assert library.for_task(KIND).name == "gen_1+heat_1"
     assert library.for_task("look_at_obj_in_light").text.endswith("Switch it on.")
 
 
@@ -207,11 +199,8 @@ THEIRS = """
 from skill_library import Skill
 from skill_library.formats import SkillFormat
 
-FORMAT = SkillFormat(
-    "lines",
-    read=lambda text: [Skill(f"s{n}", "A line.", ("heat",), line) for n, line in enumerate(text.splitlines())],
-    write=lambda skills: "".join(skill.text + "\\n" for skill in skills),
-)
+read = lambda text: [Skill(f"s{n}", "A line.", ("heat",), line) for n, line in enumerate(text.splitlines())]
+FORMAT = SkillFormat("lines", read=read, write=lambda skills: "".join(skill.text + "\\n" for skill in skills))
 """
 
 
@@ -219,9 +208,8 @@ def test_a_form_of_ones_own_is_one_module(tmp_path, monkeypatch, says):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "their_form.py").write_text(THEIRS)
     (tmp_path / "skills.txt").write_text("Look.\nOpen.\n")
-    theirs = "their_form:FORMAT"
-    says(CONVERT, tmp_path / "skills.txt", tmp_path / "skills", "--form", theirs)
-    says(CONVERT, tmp_path / "skills", tmp_path / "back.txt", "--to", theirs)
+    says(CONVERT, tmp_path / "skills.txt", tmp_path / "skills", "--form", "their_form:FORMAT")
+    says(CONVERT, tmp_path / "skills", tmp_path / "back.txt", "--to", "their_form:FORMAT")
     assert (tmp_path / "back.txt").read_text() == "Look.\nOpen.\n"
 
 
@@ -241,17 +229,15 @@ def server():
 @pytest.fixture
 def skill(tmp_path):
     """A folder of somebody else's: one skill, with test cases."""
-    folder = (
-        write_library([Skill("carry", "Carries things.", ("*",), "Skill: carry it.")], tmp_path / "theirs") / "carry"
-    )
+    carry = Skill("carry", "Carries things.", ("*",), "Skill: carry it.")
+    folder = write_library([carry], tmp_path / "theirs") / "carry"
     cases = [{"id": 1, "prompt": "Carry it.", "task_type": "pick", "assertions": ["It is there"]}]
     write_json(folder / "evals" / "evals.json", {"skill_name": "carry", "evals": cases})
     return folder
 
 
 def words(server, library, *more: object, kinds: str = "--task-types pick") -> list[object]:
-    generator = json.dumps(ENV_KWARGS["generator"])
-    world = ["--base-url", server.base_url, "--env.generator", generator]
+    world = ["--base-url", server.base_url, "--env.generator", json.dumps(ENV_KWARGS["generator"])]
     return ["skills test", library, *TRIED.split(), *kinds.split(), *world, *more]
 
 
@@ -262,11 +248,10 @@ def test_a_skill_that_helps_passes(server, skill, tmp_path, says, monkeypatch):
     assert "Pass: the skills help by more than 5 points" in said
     assert "the environment graded" in said
     out = tmp_path / "carry-workspace" / "iteration-1"
-    benchmark = json.loads((out / "benchmark.json").read_text())
+    benchmark, grades = map(read_object, (out / "benchmark.json", out / "eval-carry-1/with_skill/grading.json"))
     assert benchmark["skill_test"]["verdict"] == "pass"
     assert benchmark["run_summary"]["with_skill"]["tokens"]["mean"] > 0
-    graded = json.loads((out / "eval-carry-1" / "with_skill" / "grading.json").read_text())
-    assert graded["summary"]["total"] == 4
+    assert grades["summary"]["total"] == 4
     assert "carry with scripted: pass" in (out / "report" / "index.html").read_text()
     asked = len(server.requests)
     says(*words(server, skill, "--per-type", 2, "--attempts", 2))

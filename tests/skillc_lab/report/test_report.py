@@ -57,27 +57,25 @@ def evaluate(folder: Path, step: int) -> PairedReport:
     return paired
 
 
-def without(*reports: PairedReport) -> list[float]:
-    return [100 * each.overall.sr_without for each in reports]
+def rates_of(*reports: PairedReport) -> str:
+    """Success without the skill as pages have it."""
+    return " → ".join(f"{100 * each.overall.sr_without:.1f}" for each in reports)
 
 
 def test_a_full_report(tmp_path):
     run = write_run(tmp_path / "run", steps=60, data="generated")
-    ends = without(evaluate(run / "before", 0), evaluate(run / "after", 60))
+    ends = rates_of(evaluate(run / "before", 0), evaluate(run / "after", 60))
     assert "in ALFWorld, generated tasks" in text_of(run, out=tmp_path / "untitled")
     made = make_report(run, title="A <run> & its report")
     by_step = {"overview", "success", "success_by_type", "gap", "gate", "active", "rollout_fraction", "advantages"}
     assert set(made.figures) == {*by_step, "before_after"}
-    for path in made.figures.values():
-        assert path.read_bytes().startswith(PNG)
-        assert path.stat().st_size > 5_000
+    assert all(path.read_bytes().startswith(PNG) for path in made.figures.values())
     page = Outline(made.page)
     assert page.sources
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
-    said = ["A <run> & its report", "cards and tables are of held-out tasks", "{:.1f} → {:.1f} %".format(*ends)]
+    said = ["A <run> & its report", "cards and tables are of held-out tasks", f"{ends} %"]
     said += ["see a <b>bread 1</b>", "pick", "look", "clean", "heat", "cool", "pick2", "cut by the budget"]
-    for words in said:
-        assert words in page.text
+    assert [words for words in said if words not in page.text] == []
 
 
 def test_runs_are_compared_on_one_page(tmp_path, monkeypatch):
@@ -93,50 +91,36 @@ def test_runs_are_compared_on_one_page(tmp_path, monkeypatch):
     assert "bank uses" not in page
     assert made.figures["beside"].read_bytes().startswith(PNG)
     assert "SkillC beside GRPO in " in page
-    assert "to {:.1f} % after SkillC and to {:.1f} % after GRPO".format(*without(*trained)) in page
+    ends = [rates_of(each) for each in trained]
+    assert "to {} % after SkillC and to {} % after GRPO".format(*ends) in page
     assert page.count("SkillC minus GRPO") == 1
     for paired in (trained[0], start):
         shares = paired.actions()["without"]
         assert f"{100 * shares['well_formed']:.0f} / {100 * shares['admissible']:.0f}" in page
     assert page.index("before training") < page.index("SkillC minus GRPO")
-    new = tables.RunColumn("<seed>", lambda each: f"<b>{each.run.config['seed']}</b>")
+    new = tables.RunColumn("seed", lambda each: f"{each.run.config['seed']}")
     monkeypatch.setattr(tables, "RUN_COLUMNS", (*tables.RUN_COLUMNS[:2], new, *tables.RUN_COLUMNS[2:]))
     runs = [read_run(folder) for folder in (first, second)]
-    widened = tables.versus_table(runs).html()
-    assert "<th>without the skill</th><th>&lt;seed&gt;</th><th>with the skill</th>" in widened
-    assert "<td>&lt;b&gt;0&lt;/b&gt;</td>" in widened
+    widened = tables.versus_table(runs)
+    assert (widened.heads[1:4], widened.rows[1][2]) == (["without the skill", "seed", "with the skill"], "0")
     (second / "after" / "report.json").unlink()
     assert "minus" not in tables.versus_table([runs[0], read_run(second)]).html()
 
 
-def test_runs_are_compared_by_the_evaluations_that_were_named(tmp_path):
-    first, other = (write_run(tmp_path / name, steps=10) for name in ("first", "other"))
-    evaluate(first / "after", 10)
-    evaluate(other / "after", 10)
-    named = evaluate(tmp_path / "named", 180)
-    page = text_of(first, after=tmp_path / "named", versus=[other])
-    assert "{:.1f}".format(*without(named)) in page.split("tokens generated")[1]
-
-
 def test_runs_of_one_method_are_told_apart_and_what_differs_is_said(tmp_path):
-    runs = [write_run(tmp_path / name, "grpo", steps=20, seed=seed) for seed, name in enumerate(("near", "far"))]
-    for folder in runs:
+    near, far = (write_run(tmp_path / name, "grpo", steps=20, seed=seed) for seed, name in enumerate(("near", "far")))
+    assert "The same in all runs: environment, number of updates. Not the same: seed." in text_of(near, versus=[far])
+    for folder in (near, far):
         evaluate(folder / "after", 20)
-    page = text_of(runs[0], versus=runs[1:])
+    page = text_of(near, versus=[far])
     assert "GRPO.1-near beside GRPO.2-far in ALFWorld" in page
     assert "GRPO.1-near minus GRPO.2-far" in page
     assert "The same in all runs: environment, tasks, number of updates. Not the same: seed." in page
     one, two = method_styles(["grpo.1-near", "grpo.2-far"]).values()
     assert (one.colour, one.linestyle != two.linestyle) == (two.colour, True)
-
-
-def test_nothing_is_called_the_same_that_no_run_says(tmp_path):
-    runs = [write_run(tmp_path / name, "grpo", steps=20) for name in ("near", "far")]
-    page = text_of(runs[0], versus=runs[1:])
-    assert "The same in all runs: environment, seed, number of updates." in page
-    config = json.loads((runs[1] / "config.json").read_text())
-    write_json(runs[1] / "config.json", {**config, "env": "webshop"})
-    assert "Not the same: environment." in text_of(runs[0], versus=runs[1:])
+    named = evaluate(tmp_path / "named", 180)
+    page = text_of(near, after=tmp_path / "named", versus=[far])
+    assert rates_of(named) in page.split("tokens generated")[1], "the evaluation that was named"
 
 
 def test_evaluations_of_other_tasks_are_refused_before_anything_is_drawn(tmp_path):
@@ -173,12 +157,10 @@ def test_a_report_writes_over_nobodys_pictures(tmp_path):
     (out / "success.png").write_text("mine")
     with pytest.raises(ConfigError, match="holds something else"):
         make_report(run, out=out)
-    (out / "index.html").write_text("<p>mine")
-    with pytest.raises(ConfigError, match="would be lost"):
-        make_report(run, out=out)
-    (out / "index.html").write_text("<!DOCTYPE html>\n<html>my thesis")
-    with pytest.raises(ConfigError, match="would be lost"):
-        make_report(run, out=out)
+    for page in ("<p>mine", "<!DOCTYPE html>\n<html>my thesis"):
+        (out / "index.html").write_text(page)
+        with pytest.raises(ConfigError, match="would be lost"):
+            make_report(run, out=out)
     assert (out / "success.png").read_text() == "mine"
     assert len(list(out.iterdir())) == 2
 
@@ -191,47 +173,48 @@ def test_no_page_is_begun_without_what_draws_it(tmp_path, monkeypatch):
     assert not (run / "report").exists()
 
 
-def test_a_run_under_way_shows_the_evaluation_that_it_has(tmp_path):
-    run = write_run(tmp_path / "run", steps=5)
-    evaluate(run / "before", 0)
-    text = text_of(run)
-    assert "no evaluation after training yet" in text
-    assert "Held-out tasks before training" in text
-    assert "pick2" in text.partition("Held-out tasks before training")[2]
+def run_of(validations: dict[int, dict], updates: dict[int, dict] | None = None) -> RunRecords:
+    """Records of validations and updates by their steps."""
+    events = {"validation": validations, "train": updates or {}}
+    records = [{"step": at, "event": name, **each} for name, found in events.items() for at, each in found.items()]
+    return RunRecords.of(records, {})
+
+
+def titled(draw: plots.Draw, run: RunRecords) -> str:
+    """The title that a plot gets."""
+    axes = Figure().subplots()
+    draw(axes, run)
+    return (axes.get_title() or axes.get_title(loc="left")).replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_gaps_title_is_of_what_was_measured_and_any_type_has_a_name(tmp_path):
     dollars = "from $5 {a} \\\\b to $10"
-    validations = [
-        {"step": step, "event": "validation", "gap_smoothed": {dollars: 0.3 * gap}, "gap": {dollars: gap}, **rates}
-        for step, gap, rates in (
-            (0, 0.9, {"overall_with": 1.0, "overall_without": 0.1}),
-            (40, 0.4, {"overall_with": 0.9, "overall_without": 0.5}),
-        )
-    ]
-    run = RunRecords.of(validations, {})
+    gaps = {step: {"gap_smoothed": {dollars: 0.3 * gap}, "gap": {dollars: gap}} for step, gap in ((0, 0.9), (40, 0.4))}
+    gaps[0] |= {"overall_with": 1.0, "overall_without": 0.1}
+    gaps[40] |= {"overall_with": 0.9, "overall_without": 0.5}
     with canvas(tmp_path / "x.png", 5.0, 3.0) as figure:
-        plots.draw_gap(axes := figure.subplots(), run)
+        plots.draw_gap(axes := figure.subplots(), run_of(gaps))
         axes.legend()
     assert "With minus without: 90 → 40 points" in axes.get_title(loc="left")
 
 
 def test_types_beyond_what_is_drawn_are_not_counted_in_a_title():
     kinds = [f"k{number}" for number in range(100)]
-    told = [{"type": kind, "reason": "gap"} for kind in kinds]
-    first = {"step": 0, "event": "validation", "gap": dict.fromkeys(kinds, 0.5), "active": kinds, "retired": []}
-    run = RunRecords.of([first, {**first, "step": 1, "active": [], "retired": told}], {})
-    axes = Figure().subplots()
-    plots.draw_active(axes, run)
-    assert "64 of 64 task types" in axes.get_title().replace("\n", " ")
+    first = {"gap": dict.fromkeys(kinds, 0.5), "active": kinds, "retired": []}
+    last = {**first, "active": [], "retired": [{"type": kind, "reason": "gap"} for kind in kinds]}
+    assert "64 of 64 task types" in titled(plots.draw_active, run_of({0: first, 1: last}))
 
 
 def test_an_interrupted_run_still_has_a_report(tmp_path):
     run = write_run(tmp_path / "run", steps=3)
     with (run / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4, "ev')
+    evaluate(run / "before", 0)
     assert RunRecords.read(run).last_step == 3
-    assert "No type retired" in text_of(run)
+    text, _, before = text_of(run).partition("Held-out tasks before training")
+    assert "no evaluation after training yet" in text
+    assert "pick2" in before
+    assert "No type retired" in before
 
 
 def test_missing_files_are_named(tmp_path):
@@ -250,37 +233,26 @@ def test_records_are_read_back_as_written():
     assert (run.panel_size(), run.panel_size("pick_two_obj_and_place")) == (144, 24)
     assert (run.capacity, run.threshold) == ((6, 3, 0), 0.0)
     assert set(run.retirements) == {each["type"] for r in records for each in r.get("retired", ())}
-    smooth = moving_mean(Series([1, 2, 10], [1.0, 3.0, 5.0]), window=3)
-    assert smooth == Series([1, 2, 10], [1.0, 2.0, 5.0]), "it looks back over steps, not values"
 
 
 def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
-    told = [{"type": "heat", "reason": "gap"}]
-    validations = [
-        {"step": step, "event": "validation", "active": active, "retired": retired, "gap": dict.fromkeys(active)}
-        for step, active, retired in ((0, ["heat", "cool", "look"], []), (2, ["cool", "look"], told), (4, ["look"], []))
-    ]
-    kept = {1: ["heat", "cool", "look"], 2: ["heat", "cool", "look"], 3: ["cool", "look"], 4: ["look"]}
-    updates = [{"step": step, "event": "train", "active": active} for step, active in kept.items()]
-    run = RunRecords.of([*validations, *updates], {})
-    assert run.retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
+    kinds = ["heat", "cool", "look"]
+    validated = {
+        0: {"active": kinds, "gap": dict.fromkeys(kinds)},
+        2: {"active": kinds[1:], "retired": [{"type": "heat", "reason": "gap"}]},
+        4: {"active": kinds[2:]},
+    }
+    updates = {step: {"active": active} for step, active in enumerate((kinds, kinds, kinds[1:], kinds[2:]), 1)}
+    assert run_of(validated, updates).retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
 
 
 def test_titles_of_gate_and_share_are_of_each_types_own_ends():
     gates = {0: {"heat": 0.9, "cool": 0.8}, 40: {"heat": 0.5, "cool": 0.5}}
-    validations = [
-        {"step": step, "event": "validation", "gap": found, "active": ["heat", "cool"], "gate": found}
-        for step, found in gates.items()
-    ]
+    validated = {step: {"gap": found, "active": ["heat", "cool"], "gate": found} for step, found in gates.items()}
     shares = {1: {"heat": 0.5, "cool": 0.25}, 40: {"heat": 0.5}}
-    updates = [{"step": step, "event": "train", "rollout_fraction_with": found} for step, found in shares.items()]
-    run = RunRecords.of([*validations, *updates], {})
-    axes = Figure().subplots()
-    plots.draw_gate(axes, run)
-    assert "from 0.85 to 0.50" in axes.get_title().replace("\n", " ")
-    axes = Figure().subplots()
-    plots.draw_fraction(axes, run)
-    assert "38 → 38\N{NO-BREAK SPACE}%" in axes.get_title(), "an update that lacks a type changes no share"
+    run = run_of(validated, {step: {"rollout_fraction_with": found} for step, found in shares.items()})
+    assert "from 0.85 to 0.50" in titled(plots.draw_gate, run)
+    assert "38 → 38 %" in titled(plots.draw_fraction, run), "an update that lacks a type changes no share"
 
 
 def test_a_strangers_run_imports_nothing(tmp_path, monkeypatch):
@@ -324,17 +296,15 @@ def test_an_evaluation_alone_has_a_report(tmp_path):
     assert set(made.figures) == {"outcome"}
     text = Outline(made.page).text
     assert "120 held-out tasks" in text
-    assert "{:.1f} %".format(*without(paired)) in text
+    assert f"{rates_of(paired)} %" in text
     write_json(tmp_path / "config.json", TrainConfig("somewhere", engine="choosing", learning_rate=1.5e-6).to_json())
-    text = text_of(tmp_path)
+    for agent, said in (("", False), ("zero-shot", False), ("react", True)):
+        replace(paired, agent=agent).save(tmp_path / "report.json")
+        text = text_of(tmp_path)
+        assert ("Played by the agent react" in text) == ("Played by the agent" in text) == said
     assert "chooses among the possible commands" in text
     assert '"engine": "choosing"' in text
     assert "learning_rate" not in text, "it shows the settings that it played by"
-    assert "Played by the agent" not in text
-    replace(paired, agent="zero-shot").save(tmp_path / "report.json")
-    assert "Played by the agent" not in text_of(tmp_path), "the policy as it is"
-    replace(paired, agent="react").save(tmp_path / "report.json")
-    assert "Played by the agent react" in text_of(tmp_path)
     (tmp_path / "report.json").unlink()
     assert make_report(tmp_path).figures == {}
 
@@ -351,10 +321,8 @@ def test_a_page_says_how_many_replies_and_commands_were_good():
 
 
 def test_a_moving_mean_is_over_steps_and_costs_no_more_for_many_lines():
-    series = Series([1, 1, 2, 5], [1.0, 3.0, 5.0, 7.0])
-    assert moving_mean(series, 2).values == [2.0, 2.0, 3.0, 7.0]
-    many = Series([1] * 200_000, [0.5] * 200_000)
-    assert set(moving_mean(many, 10).values) == {0.5}
+    assert moving_mean(Series([1, 1, 2, 5], [1.0, 3.0, 5.0, 7.0]), 2).values == [2.0, 2.0, 3.0, 7.0]
+    assert set(moving_mean(Series([1] * 200_000, [0.5] * 200_000), 10).values) == {0.5}
 
 
 def test_a_step_of_a_run_is_replayed_whole(tmp_path):
@@ -374,20 +342,22 @@ def test_a_step_of_a_run_is_replayed_whole(tmp_path):
 def test_evaluations_and_single_files_are_replayed_too(tmp_path):
     write_jsonl(tmp_path / "transcripts.jsonl", [episode("a", "heat", z, won=True) for z in (1, 0)])
     assert "2 episodes of 1 tasks" in Outline(replay_page(tmp_path)).text
-    (tmp_path / "transcripts.html").write_text("<!doctype html>mine")
-    with pytest.raises(ConfigError, match="would be lost"):
-        replay_page(tmp_path / "transcripts.jsonl")
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    for name in ("pipe", "link"):
-        with pytest.raises(ConfigError, match="no regular file"):
-            replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / name)
     page = replay_page(tmp_path / "transcripts.jsonl", out=tmp_path / "page.html")
     assert page.read_text(encoding="utf-8").count("<article") == 2
     with pytest.raises(ConfigError, match="leave the step out"):
         replay_page(tmp_path, 3)
     with pytest.raises(MissingDataError):
         replay_page(tmp_path / "nowhere")
+
+
+def test_a_replay_writes_over_nobodys_page_and_into_no_pipe_or_link(tmp_path):
+    write_jsonl(tmp_path / "own.jsonl", [episode("a", "heat", 1, won=True)])
+    (tmp_path / "own.html").write_text("<!doctype html>mine")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for out, fault in ((None, "would be lost"), (tmp_path / "pipe", "no regular"), (tmp_path / "link", "no regular")):
+        with pytest.raises(ConfigError, match=fault):
+            replay_page(tmp_path / "own.jsonl", out=out)
 
 
 @pytest.mark.parametrize(
@@ -406,10 +376,10 @@ def test_only_pictures_that_mean_something_for_the_method_are_drawn(method, show
 
 
 def test_a_quick_demonstrations_figures_are_a_column_wide_and_its_transcripts_come_first(tmp_path):
-    ends = without(evaluate(tmp_path / "start", 0), evaluate(tmp_path / "trained", 180))
+    ends = rates_of(evaluate(tmp_path / "start", 0), evaluate(tmp_path / "trained", 180))
     made = make_report(tmp_path)
     text = Outline(made.page).text
-    assert "{:.1f} → {:.1f} %".format(*ends) in text
+    assert f"{ends} %" in text
     assert text.index("change without") < text.index("tasks", text.index("change without")), "seen first when narrow"
     assert imread(made.figures["before_after"]).shape[1] <= 180 * 4.2, "it shrinks to a telephone's width and no more"
     page = made.page.read_text(encoding="utf-8")

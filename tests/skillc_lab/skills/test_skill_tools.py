@@ -74,16 +74,10 @@ def speaking(general):
     return lambda chats: [next(reply for key, reply in replies.items() if key in chat[1]["content"]) for chat in chats]
 
 
-def test_what_is_general_is_the_writers_where_it_says_so(tmp_path):
-    writer = NotedWriter(speaking('{"skills": ["Look around."]}'))
-    library = load_library(write_library(learn_skills(PLAYED, writer), tmp_path / "own"))
-    assert library.skills[0].text == "Look around."
-    assert library.for_task("look").text == "Look around.\n\nDo it."
-
-
-def test_no_rule_adds_to_a_writer_that_takes_notes():
-    noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking("Hm.")))}
-    assert noted == {"heat": "Do it.", "look": "Do it."}
+def test_rules_add_to_a_writer_unless_it_takes_notes():
+    for said, general in (('{"skills": ["Look around."]}', {"general": "Look around."}), ("Hm.", {})):
+        noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking(said)))}
+        assert noted == {**general, "heat": "Do it.", "look": "Do it."}
     writer = ModelWriter(lambda chats: ['{"skills": ["Do it."]}' for _ in chats])
     at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, writer)}
     assert "take O from R" in at_once["general"]
@@ -127,17 +121,10 @@ def test_what_names_a_single_task_is_found():
     assert lint_library(SkillLibrary("l", (Skill("a", "d", ("heat",), text),))) == [], "numbers that count"
 
 
-def test_a_difference_is_shown_line_by_line():
-    old, new = (SkillLibrary(t, (Skill("a", "d", ("heat",), f"one\n{t}"),)) for t in ("two", "three"))
-    assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == ["-two", "+three"]
-
-
-def test_a_difference_in_the_short_text_is_one():
-    old, new = (SkillLibrary("l", (Skill("a", "d", ("heat",), "one two", short),)) for short in ("one", "two"))
-    assert [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"] == [
-        "-minimal: one",
-        "+minimal: two",
-    ]
+def test_a_difference_is_shown_line_by_line_in_the_short_text_too():
+    old, new = (SkillLibrary(t, (Skill("a", "d", ("heat",), f"one\n{t}", t),)) for t in ("two", "three"))
+    changed = [line for line in diff_libraries(old, new) if line[0] in "+-" and line[1] not in "+-"]
+    assert changed == ["-minimal: two", "+minimal: three", "-two", "+three"]
 
 
 # What recorded episodes were shown, and how it stands to a library ----------------------------------------------------
@@ -227,13 +214,6 @@ def test_a_prompt_that_does_not_hold_the_text_is_found():
     (found,) = check_shown([shown(*played)])
     assert found.message == "1 of 3 episodes kept a first prompt that does not hold the text"
     assert check_shown([shown(played[0], played[2])]) == []
-
-
-def test_a_table_has_a_line_per_text():
-    table = shown_table(shown_texts([with_skill(), without()]), LIBRARY, count=len).split("\n")
-    assert " ".join(table[0].split()) == "type condition skill grade episodes words tokens sha256 mine today"
-    assert table[1].split() == f"heat with general+heat full 1 7 {len(FULL.text)} {FULL.sha256[:12]} same".split()
-    assert table[2].split() == ["heat", "without", "-", "none", "1", "-", "-", "-", "-"]
 
 
 def test_what_a_model_wrote_steers_no_terminal():

@@ -117,24 +117,6 @@ def with_gradient(model, tokens, share):
     return {name: value.detach() for name, value in found.items()}, [p.grad.clone() for p in model.parameters()]
 
 
-def assert_alike(shared, apart):
-    """Figures and gradients."""
-    for name, value in apart[0].items():
-        assert torch.allclose(shared[0][name], value, atol=1e-4), name
-    for mine, theirs in zip(shared[1], apart[1], strict=True):
-        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
-
-
-def test_what_rows_begin_alike_with_is_computed_once_to_the_same_figures_and_gradients(model, alike):
-    seen = []
-    handle = model.get_input_embeddings().register_forward_hook(lambda _, args, __: seen.append(args[0].numel()))
-    apart, shared = (with_gradient(model, alike, share) for share in (False, True))
-    handle.remove()
-    assert seen[1] < 0.6 * seen[0]
-    assert_alike(shared, apart)
-    assert any(float(gradient.abs().max()) > 1.0 for gradient in apart[1])
-
-
 def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
     alone, nothing = (Tokens(torch.tensor([[7, 8]]), torch.tensor([[own]])) for own in (1.0, 0.0))
     shared, apart = (with_gradient(model, alone, share)[0]["logprobs"] for share in (True, False))
@@ -145,15 +127,23 @@ def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("options", [{}, {"use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1}])
 @pytest.mark.parametrize("longest", [128, 3])
-def test_segments_are_row_by_row_with_shared_heads_windows_and_checkpointing(
+def test_what_rows_begin_alike_with_is_computed_once_with_shared_heads_windows_and_checkpointing(
     alike, options, checkpointing, longest, monkeypatch
 ):
     monkeypatch.setattr(segments, "_LONGEST_ON_CPU", longest)
     model = make_model(30, hidden_size=16, intermediate_size=24, **options).train()
+    seen = []
+    model.get_input_embeddings().register_forward_hook(lambda _, args, __: seen.append(args[0].numel()))
     apart = with_gradient(model, alike, share=False)
     if checkpointing:
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    assert_alike(with_gradient(model, alike, share=True), apart)
+    shared = with_gradient(model, alike, share=True)
+    for name, value in apart[0].items():
+        assert torch.allclose(shared[0][name], value, atol=1e-4), name
+    for mine, theirs in zip(shared[1], apart[1], strict=True):
+        assert torch.allclose(mine, theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
+    assert seen[1] < 0.6 * seen[0]
+    assert any(float(gradient.abs().max()) > 1.0 for gradient in apart[1])
 
 
 @pytest.mark.parametrize("name", ["StableLm", "Phimoe"])  # hand no segments on, no window to the attention

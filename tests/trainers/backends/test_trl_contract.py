@@ -87,9 +87,7 @@ def trajectory(*rows: TokenRow) -> Trajectory:
     ],
     ids=["grpo", "dapo", "dr_grpo", "gspo", "clip_high"],
 )
-def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(
-    learner: Learner, aggregation: Any, ratio: Any, trls: dict[str, Any]
-) -> None:
+def test_our_objective_is_trls_loss_where_every_row_is_a_trajectory(learner, aggregation, ratio, trls) -> None:
     rng = np.random.default_rng(0)
     rows = []
     for prompt, mask in ((3, [1, 1, 0, 1]), (5, [1, 0, 0, 1, 1, 1]), (2, [1])):

@@ -295,9 +295,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> dict[str, torch.Tensor]:
     return weights
 
 
-def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(
-    started: Make, tmp_path: Path, loaded: dict[str, torch.Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_adapters_are_sent_and_saved_merged_and_the_frozen_weights_stay(started, tmp_path, loaded, monkeypatch) -> None:
     backend = started(engine="vllm", lora_rank=2, precision="pure_bfloat16").backend
     own = dict(backend.trainer.model.named_parameters())
     frozen = {name: value.clone() for name, value in own.items() if "lora_" not in name}

@@ -1,7 +1,6 @@
 """Engines that compute less, by lines that conversations share and by drafts, beside the one that does not."""
 
 import math
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from tests.trainers.conftest import make_model
-from tests.trainers.engines.test_transformers import EOS, assert_uncached, converse, shapes_of_passes
+from tests.trainers.engines.test_transformers import EOS, assert_uncached, shapes_of_passes
 from trainers.engines import Request, Sampling
 from trainers.engines.batching import Batch
 from trainers.engines.drafts import Drafts
@@ -34,14 +33,16 @@ def play(engine: Any, temperature: float) -> list[Any]:
     return said
 
 
-@pytest.mark.parametrize("temperature", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("temperature", [0.2, 1.0])
 @pytest.mark.parametrize("limits", [{}, {"max_rows": 15}, {"max_rows": 4}, {"prefill_tokens": 16}])
-@pytest.mark.parametrize("draft_tokens", [0, 1, 3])
-def test_replies_are_those_without_sharing(tiny_model: Any, temperature: float, limits: Any, draft_tokens: int) -> None:
-    apart = play(TransformersEngine(tiny_model, [EOS]), temperature)
-    shared = play(SharingEngine(tiny_model, [EOS], draft_tokens=draft_tokens, **limits), temperature)
-    assert [reply.token_ids for _, reply in shared] == [reply.token_ids for _, reply in apart]
-    assert_uncached(tiny_model, shared, temperature)
+@pytest.mark.parametrize(("engine", "drafted"), [(SharingEngine, 0), (SharingEngine, 3), (TransformersEngine, 4)])
+def test_replies_are_those_without_sharing_and_drafts(
+    tiny_model: Any, temperature: float, limits: Any, engine: Any, drafted: int
+) -> None:
+    plain = play(TransformersEngine(tiny_model, [EOS]), temperature)
+    found = play(engine(tiny_model, [EOS], draft_tokens=drafted, **limits), temperature)
+    assert [reply.token_ids for _, reply in found] == [reply.token_ids for _, reply in plain]
+    assert_uncached(tiny_model, found, temperature)
 
 
 def test_what_is_shared_is_computed_once(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,31 +59,19 @@ def test_what_is_shared_is_computed_once(tiny_model: Any, monkeypatch: pytest.Mo
 def test_values_need_not_be_as_wide_as_keys() -> None:
     draw = torch.Generator().manual_seed(1)
     shapes = ((1, 4, 6, 8), (1, 2, 6, 8), (1, 2, 6, 5))
-    parents = np.array([-1, 0, 1, 2, 1, 4])  # two ends of one beginning
+    parents, mask = np.array([-1, 0, 1, 2, 1, 4]), torch.ones(6, 6, dtype=torch.bool).tril()
+    mask[4:, 2:4] = False  # two ends of one beginning
     made = [torch.randn(*shape, generator=draw, dtype=torch.float64) for shape in shapes]
     found, expected = ([each.clone().requires_grad_() for each in made] for _ in range(2))
     module = SimpleNamespace(num_key_value_groups=2, is_causal=True)
     segments = segments_of(parents, torch.device("cpu"))
     seen, _ = _attention(module, *found, None, segments=segments)
-    mask = torch.tensor([[other in path_of(parents, token) for other in range(6)] for token in range(6)])
     keys, values = (each.repeat_interleave(2, 1) for each in expected[1:])
     plain = torch.nn.functional.scaled_dot_product_attention(expected[0], keys, values, attn_mask=mask)
     assert torch.allclose(seen, plain.transpose(1, 2), atol=1e-6)
     for each in (seen, plain.transpose(1, 2)):
         each.square().sum().backward()
     assert all(torch.allclose(a.grad, b.grad, atol=1e-5) for a, b in zip(found, expected, strict=True))
-
-
-def path_of(parents: Any, token: int) -> set[int]:
-    return {token} | (path_of(parents, int(parents[token])) if parents[token] >= 0 else set())
-
-
-def test_greedy_twins_never_part(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes = shapes_of_passes(tiny_model, monkeypatch)
-    requests = [Request(i, [5, 6, 7], i, 6) for i in range(8)]
-    replies = SharingEngine(tiny_model, []).generate(requests, Sampling(greedy=True))
-    assert shapes == [(1, 3), *[(1, 1)] * 5]
-    assert all(reply == replies[0] for reply in replies)
 
 
 def test_a_conversation_that_has_ended_goes_on_where_it_was_though_its_line_went_on(tiny_model: Any) -> None:
@@ -115,44 +104,23 @@ def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
     assert len(engine._slots) <= 24
 
 
-def proposed(drafts: Drafts, prompt: Sequence[int], said: Sequence[int], budget: int = 9) -> list[int]:
-    batch = Batch([Request("a", list(prompt), 0, budget)])
-    for token in said:
-        batch.add(np.array([0]), np.array([token]), np.zeros(1), np.array([EOS]))
+def proposed(drafts: Drafts, prompt: int, said: int) -> list[int]:
+    batch = Batch([Request("a", [prompt], 0, 9)])
+    batch.add(np.array([0]), np.array([said]), np.zeros(1), np.array([EOS]))
     return drafts.propose(batch, np.array([0]))[0].tolist()
-
-
-def test_a_reply_is_proposed_again() -> None:
-    drafts = Drafts(4)
-    drafts.learn(np.array([7, 8]), [10, 11, 12, 13, 14])
-    assert proposed(drafts, [7, 8], [10]) == [11, 12, 13, 14]
-    assert proposed(drafts, [7, 8], [10], budget=4) == [11, 12]
-    assert proposed(drafts, [9], [13]) == [14]
-    assert proposed(drafts, [9], [20]) == []
-    assert proposed(Drafts(0), [7], [8]) == []
 
 
 def test_the_longest_context_that_is_known_decides_and_nothing_where_votes_are_tied() -> None:
     drafts = Drafts(1)
     for prompt, reply in ((5, [2, 3]), (5, [2, 3]), (5, [2, 3]), (6, [2, 4])):
         drafts.learn(np.array([prompt]), reply)
-    assert proposed(drafts, [6], [2]) == [4]
-    assert proposed(drafts, [9], [2]) == [3]
+    assert proposed(drafts, 6, 2) == [4]
+    assert proposed(drafts, 9, 2) == [3]
     for _ in range(3):
         drafts.learn(np.array([5]), [2, 4])
-    assert proposed(drafts, [5], [2]) == []
+    assert proposed(drafts, 5, 2) == []
     drafts.learn(np.array([5]), [2, 4])
-    assert proposed(drafts, [5], [2]) == [4]
-
-
-@pytest.mark.parametrize("draft_tokens", [1, 3, 9])
-@pytest.mark.parametrize("temperature", [1.0, 0.2])
-def test_replies_are_those_without_drafts(tiny_model: Any, temperature: float, draft_tokens: int) -> None:
-    options = {"rows": 9, "turns": 6, "temperature": temperature, "longest": 11}
-    plain = converse(TransformersEngine(tiny_model, [EOS]), **options)
-    drafted = converse(TransformersEngine(tiny_model, [EOS], draft_tokens=draft_tokens), **options)
-    assert [reply.token_ids for _, reply in drafted] == [reply.token_ids for _, reply in plain]
-    assert_uncached(tiny_model, drafted, temperature)
+    assert proposed(drafts, 5, 2) == [4]
 
 
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])

@@ -21,14 +21,14 @@ from trainers.models import segments
 EOS = 1
 
 
-def converse(engine: Any, *, rows: int = 5, turns: int = 4, temperature: float = 1.0, longest: int = 5) -> list[Any]:
+def converse(engine: Any, *, rows: int = 5, turns: int = 4, temperature: float = 1.0) -> list[Any]:
     """Random conversations of ragged lengths; returns (prompt, generation) of every reply."""
     rng, sampling = np.random.default_rng(0), Sampling(temperature)
     talks = {row: rng.integers(2, 40, rng.integers(3, 30)).tolist() for row in range(rows)}
     said = []
     for turn in range(turns):
         alive = [row for row in talks if not (row % 3 == 1 and turn > row % 4)]
-        requests = [Request(row, list(talks[row]), 100 + row, int(rng.integers(1, longest + 1))) for row in alive]
+        requests = [Request(row, list(talks[row]), 100 + row, int(rng.integers(1, 6))) for row in alive]
         for row, reply in zip(alive, engine.generate(requests, sampling), strict=True):
             said.append((list(talks[row]), reply))
             talks[row] += reply.token_ids + rng.integers(2, 40, rng.integers(1, 12)).tolist()
@@ -113,49 +113,31 @@ def test_a_reply_ends_at_every_end_that_the_model_declares(declared: Any) -> Non
     assert engine._eos.tolist() == [EOS, 7]
 
 
-def grouped() -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Queries, keys and values, whose heads are shared by twos; and a mask."""
+def test_grouped_key_heads_in_narrow_numbers_and_as_a_kernel_lays_them_out(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = torch.Generator().manual_seed(3)
-    made = [torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9))]
-    return made, torch.rand(3, 1, 5, 9, generator=draw) < 0.7
+    query, key, value = (torch.randn(3, heads, n, 16, generator=draw) for heads, n in ((4, 5), (2, 9), (2, 9)))
+    mask = torch.rand(3, 1, 5, 9, generator=draw) < 0.7
+    mask[0, 0, 0] = False  # padding sees nothing, and must not spoil the rest
+    seeing, kernel, calls = mask[:, 0].any(-1), torch.nn.functional.scaled_dot_product_attention, list[bool]()
+    shared = [each.repeat_interleave(2, 1) for each in (key, value)]
+    expected = kernel(query, *shared, attn_mask=mask).transpose(1, 2)
 
-
-def test_a_kernel_may_lay_its_result_out_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the memory-efficient one of a GPU does: tokens before heads."""
-    kernel, (made, mask) = segments.scaled_dot_product_attention, grouped()
-    expected = segments._folded(*made, torch.ones_like(mask))
-
-    def swapped(*args: Any, **options: Any) -> torch.Tensor:
-        return kernel(*args, **options).transpose(1, 2).contiguous().transpose(1, 2)
+    def swapped(query: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        """Tokens before heads, as the memory-efficient kernel of a GPU has them."""
+        calls.append(query.requires_grad)
+        return kernel(query, *args, **options).transpose(1, 2).contiguous().transpose(1, 2)
 
     monkeypatch.setattr(segments, "scaled_dot_product_attention", swapped)
-    assert torch.equal(segments._folded(*made, torch.ones_like(mask)), expected)
-
-
-def test_grouped_key_heads_in_narrow_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    (query, key, value), mask = grouped()
-    mask[0, 0, 0] = False  # padding sees nothing, and must not spoil the rest
-    shared = [each.repeat_interleave(2, 1) for each in (key, value)]
-    expected = torch.nn.functional.scaled_dot_product_attention(query, *shared, attn_mask=mask).transpose(1, 2)
+    assert torch.allclose(segments._folded(query, key, value, mask)[seeing], expected[seeing], atol=1e-5)
     narrow = [each.bfloat16() for each in (query, key, value)]
-    found = segments._folded(*narrow, mask, scale=None, dropout_p=0.0)
-    assert found.isfinite().all()
-    seeing = mask[:, 0].any(-1)
-    assert (found.float() - expected)[seeing].abs().max() < 0.05
-    # Other masks and gradients go through the kernel, which takes both.
-    kernel, calls = segments.scaled_dot_product_attention, list[bool]()
-
-    def noting(query: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        calls.append(query.requires_grad)
-        return kernel(query, *args, **options)
-
-    monkeypatch.setattr(segments, "scaled_dot_product_attention", noting)
     weighed = torch.zeros(mask.shape, dtype=torch.bfloat16).masked_fill_(~mask, -100.0)
-    again = segments._folded(*narrow, weighed, scale=None, dropout_p=0.0)
-    assert (again.float() - expected)[seeing].abs().max() < 0.05
+    for each in (mask, weighed):
+        found = segments._folded(*narrow, each, scale=None, dropout_p=0.0)
+        assert found.isfinite().all()
+        assert (found.float() - expected)[seeing].abs().max() < 0.05
     narrow[0].requires_grad_()
     segments._folded(*narrow, mask | ~seeing[:, None, :, None], scale=None, dropout_p=0.0)
-    assert calls == [False, True]
+    assert calls == [False, False, True], "wide numbers, other masks and gradients go through the kernel"
 
 
 def test_prompts_are_padded_little_on_a_processor() -> None:
@@ -222,17 +204,10 @@ def test_released_rows_are_used_again(tiny_model: Any) -> None:
     assert len(engine._slots) == 6
 
 
-@pytest.mark.parametrize(
-    ("requests", "says"),
-    [
-        ([Request(0, [5], 0), Request(0, [6], 0)], "same key"),
-        ([Request(0, [], 0)], "at least one prompt token"),
-        ([Request(0, [5], 0, 0)], "max_tokens >= 1"),
-    ],
-)
-def test_bad_requests(requests: list[Request], says: str, tiny_model: Any) -> None:
-    with pytest.raises(ConfigError, match=says):
-        TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
+def test_bad_requests(tiny_model: Any) -> None:
+    for requests in ([Request(0, [5], 0), Request(0, [6], 0)], [Request(0, [], 0)], [Request(0, [5], 0, 0)]):
+        with pytest.raises(ConfigError, match=r"same key|at least one prompt token and max_tokens >= 1"):
+            TransformersEngine(tiny_model, [EOS]).generate(requests, Sampling())
 
 
 def test_replies_share_their_draws_by_turn_and_place_however_long_their_prompts_are() -> None:

@@ -14,7 +14,7 @@ import pytest
 from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
 from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
-from trainers.engines.types import Engine, Generation, Request, StreamingEngine
+from trainers.engines.types import Generation, Request, StreamingEngine
 from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, turn_seed
 
 
@@ -130,9 +130,10 @@ def test_an_engine_that_dies_is_said_in_words() -> None:
 
 
 def test_the_turns_of_a_conversation_have_different_seeds() -> None:
-    assert turn_seed(Request(0, [3] * 4, 7)) != turn_seed(Request(0, [3] * 9, 7))
-    assert turn_seed(Request(0, [3] * 4, 7, turn=2)) == turn_seed(Request(0, [3] * 9, 7, turn=2))
-    assert turn_seed(Request(0, [3] * 4, 7, turn=2)) != turn_seed(Request(0, [3] * 4, 7, turn=3))
+    short, long = [3] * 4, [3] * 9
+    assert turn_seed(Request(0, short, 7)) != turn_seed(Request(0, long, 7))
+    seeds = [turn_seed(Request(0, prompt, 7, turn=turn)) for prompt, turn in ((short, 2), (long, 2), (short, 3))]
+    assert seeds[0] == seeds[1] != seeds[2]
     assert 0 <= turn_seed(Request(0, [3], 2**63)) < 2**31
 
 
@@ -195,23 +196,16 @@ class Threads:
         return found
 
 
-class Echo(Engine):
-    """Says a prompt's first token back; counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls: list[int] = []
-
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
-        assert len({request.key for request in requests}) == len(requests)
-        self.calls.append(len(requests))
-        return [Generation([request.prompt_ids[0]]) for request in requests]
-
-
 def test_all_play_to_their_ends_in_step() -> None:
     processes = len(LENGTHS)
     shared = {"parts": [None] * processes, "told": [None] * processes, "barrier": threading.Barrier(processes)}
-    echo, sent = Echo(), list[int]()
+    calls, sent = list[int](), list[int]()
     heard: list[list[tuple[int, int]]] = [[] for _ in LENGTHS]
+
+    def echo(requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
+        assert len({request.key for request in requests}) == len(requests)
+        calls.append(len(requests))
+        return [Generation([request.prompt_ids[0]]) for request in requests]
 
     def take_part(place: int) -> None:
         def answer(replies: Any) -> list[Request]:
@@ -219,8 +213,11 @@ def test_all_play_to_their_ends_in_step() -> None:
             going = [request for request, _ in replies if request.turn + 1 < LENGTHS[place][request.key]]
             return [replace(request, turn=request.turn + 1) for request in going]
 
-        engine = LockstepEngine(echo if place == 0 else None, Threads(place, shared), lambda: sent.append(1))
+        asked: Any = SimpleNamespace(generate=echo) if place == 0 else None
+        engine = LockstepEngine(asked, Threads(place, shared), lambda: sent.append(1))
         assert isinstance(engine, StreamingEngine)
+        with pytest.raises(ConfigError, match="in step"):  # one process alone cannot ask
+            engine.generate([], Sampling())
         engine.reset()
         first = [Request(key, [100 * place + key], 0, turn=0) for key in range(len(LENGTHS[place]))]
         engine.stream(first, Sampling(), answer)
@@ -229,13 +226,8 @@ def test_all_play_to_their_ends_in_step() -> None:
         list(threads.map(take_part, range(processes), timeout=30))
     for place, lengths in enumerate(LENGTHS):
         assert sorted(heard[place]) == [(key, 100 * place + key) for key, n in enumerate(lengths) for _ in range(n)]
-    assert echo.calls == [4, 3, 1, 1]
+    assert calls == [4, 3, 1, 1]
     assert len(sent) == processes
-
-
-def test_one_process_alone_cannot_ask() -> None:
-    with pytest.raises(ConfigError, match="in step"):
-        LockstepEngine(Echo(), Threads(0, {}), lambda: None).generate([], Sampling())
 
 
 def test_an_engine_that_dies_on_the_first_process_is_everybodys_error(monkeypatch: pytest.MonkeyPatch) -> None:

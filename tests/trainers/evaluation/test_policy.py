@@ -164,13 +164,6 @@ def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, t
     assert texts == {"skill text of echo", "skill text of other"}
 
 
-def test_methods_that_show_the_library_keep_nothing(toy_folder: Path, tmp_path: Path) -> None:
-    config = toy_config(toy_folder, method="skillc", steps=1, run=str(tmp_path))
-    policy = run(config).policy
-    assert not (policy / MEMORY_FILE).exists()
-    assert policy_memory(replace(config, model=str(policy))) is None
-
-
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [

@@ -76,9 +76,6 @@ def test_a_budgets_stages_end_between_validations(preset):
     for _ in range(4):
         shown.append(credit.n_plus("heat", 8))
         credit.advantages(UPDATE)
-        state = json.loads(json.dumps(credit.state_dict()))
-        credit = GroupCredit("mine", preset, task_types=TYPES, total_steps=4, capacity=(2, 0))
-        credit.load_state_dict(state)
     assert shown == [8, 8, 0, 0]
 
 
@@ -96,16 +93,10 @@ def test_a_cut_that_ranks_the_types_waits_for_the_validation_after_the_update():
     ("preset", "parts"),
     [
         ("opsd", "that no loss of it reads them; the loss distillation, whose teacher reads the skill"),
-        ("grpo_opsd", "the loss distillation, whose teacher reads the skill"),
-        ("sdar", "the loss distillation, whose teacher reads the skill"),
         ("rlsd", "the loss policy, whose teacher reads the skill"),
-        ("opid", "the loss policy, whose teacher reads no skill; the rows hindsight_rows"),
-        ("raft", "that no loss of it reads them; the loss relabelling; the rows won_rows"),
         ("guarded_imitation", "the loss relabelling; the rows won_rows"),
         ("pi_distill", "the loss policy, whose teacher reads no skill; the loss student; the rows plain_rows"),
         ("skillrl", "the memory skillrl"),
-        ("d2skill", "the memory d2skill"),
-        ("skill_grpo+distraction", "the memory distracted_library"),
         ("grpo+entropy", "the loss entropy_bonus"),
     ],
 )
@@ -124,23 +115,21 @@ def test_methods_that_are_their_advantages_are_taken_in_silence():
             GroupCredit("alfworld", preset)
 
 
+@pytest.mark.parametrize("records", [[None], [{"task_id": "a", "won": 1.0, "condition": 1}]])
+def test_what_is_no_record_is_refused(records):
+    with pytest.raises(ConfigError, match=r"records of episodes.*task_type.*ChatEnv.r"):
+        batch_of_records(records)
+
+
 @pytest.mark.parametrize(
-    ("call", "error", "fault"),
+    ("given", "error", "fault"),
     [
-        (
-            lambda: batch_of_records([{"task_id": "a", "won": 1.0, "condition": 1}]),
-            ConfigError,
-            r"task_type.*ChatEnv.r",
-        ),
-        (lambda: batch_of_records([None]), ConfigError, "records of episodes"),
-        (lambda: GroupCredit("somewhere-else"), ConfigError, "task types"),
-        (lambda: GroupCredit("coins", returns="score"), UnknownNameError, "return"),
-        *(
-            (lambda preset=preset: GroupCredit("alfworld", preset), ConfigError, r"need .*skillc train")
-            for preset in ("gigpo", "ppo", "skill05")
-        ),
+        ({"env": "somewhere-else"}, ConfigError, "task types"),
+        ({"returns": "score"}, UnknownNameError, "return"),
+        ({"preset": "gigpo"}, ConfigError, r"need .*skillc train"),
+        ({"preset": "ppo"}, ConfigError, r"need .*skillc train"),
     ],
 )
-def test_what_is_no_record_and_methods_that_need_more_are_refused(call, error, fault):
+def test_what_says_no_task_types_and_methods_that_need_more_are_refused(given, error, fault):
     with pytest.raises(error, match=fault):
-        call()
+        GroupCredit(**given)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -118,10 +119,11 @@ class Measuring(Loss):
 
     name: str
     size: float
+    figure: str = "size"
     coefficient: float = 1.0
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
-        return TokenLoss(0.0 * inputs.logprobs, {"size": torch.full_like(inputs.logprobs, self.size)})
+        return TokenLoss(0.0 * inputs.logprobs, {self.figure: torch.full_like(inputs.logprobs, self.size)})
 
 
 def test_figures_of_one_name_are_one_mean_and_none_where_nothing_was_counted() -> None:
@@ -131,16 +133,8 @@ def test_figures_of_one_name_are_one_mean_and_none_where_nothing_was_counted() -
     assert [(log["size"], log["entropy"], log["loss"]) for log in logs] == [(2.0, 0.5, 0.0), (None, None, 0.0)]
 
 
-@dataclass(frozen=True)
-class Miscalled(Measuring):
-    """Logs under a name that is taken."""
-
-    def __call__(self, inputs: LossInputs) -> TokenLoss:
-        return TokenLoss(0.0 * inputs.logprobs, {"tokens": inputs.logprobs})
-
-
 def test_a_figure_may_not_have_a_name_that_is_taken() -> None:
-    objective = Objective((Miscalled("a", 1.0),), 0, exact_sampling=True)
+    objective = Objective((Measuring("a", 1.0, "tokens"),), 0, exact_sampling=True)
     with pytest.raises(ConfigError, match="The loss a logs 'tokens'"):
         log_of(objective, rows_of(batch_of([episode(), episode()]), factors=[{"a": 1.0}, {"a": 1.0}]))
 
@@ -265,9 +259,7 @@ def test_what_the_policy_writes_counts_toward_the_budget(config: TrainConfig) ->
         ("half_skill_grpo", {"engine_options": {"draft_tokens": 3}, "share_prefixes": True}),
     ],
 )
-def test_shared_prefixes_and_drafts_train_alike_up_to_rounding(
-    config: TrainConfig, method: str, changes: dict[str, Any]
-) -> None:
+def test_shared_prefixes_and_drafts_train_alike_up_to_rounding(config, method, changes) -> None:
     # Replies of so low a temperature are often as drafted.
     temperature = 0.3 if "engine_options" in changes else 1.0
     config = config.with_(method=method, temperature=temperature, group_size=4, kl_coef=0.0, **GRADED)
@@ -326,35 +318,34 @@ def test_a_run_with_redrawing_is_the_same_each_time_and_counts_what_it_played(wi
 
 
 @pytest.mark.parametrize(
-    "method", ["contrastive_relabelling", "skillc", "raft", "evolver", "ppo", "gigpo", "sdar", "opsd"]
+    ("method", "options", "says"),
+    [
+        # These learn from all groups, an update that is compared as a whole among them.
+        *((name, {}, "learns from those too") for name in ("contrastive_relabelling", "skillc", "raft", "evolver")),
+        *((name, {}, "learns from those too") for name in ("ppo", "gigpo", "sdar", "opsd")),
+        ("grpo", {"advantage": "csca"}, "learns from those too"),
+        # These do not: penalty and entropy bonus regularise.
+        *((name, {}, "") for name in ("grpo", "grpo+entropy", "rlsd")),
+        ("grpo", {"advantage": "csca", "scope": "group"}, ""),
+    ],
 )
-def test_methods_that_learn_from_all_groups_refuse_it(method: str) -> None:
-    with pytest.raises(ConfigError, match="learns from those too"):
-        check_redrawing(TrainConfig(model="m", redraw_groups=1), get_recipe(method))
+def test_methods_that_learn_from_all_groups_refuse_redrawing(method: str, options: dict[str, Any], says: str) -> None:
+    config = TrainConfig(model="m", redraw_groups=1, kl_coef=0.1)
+    with pytest.raises(ConfigError, match=says) if says else nullcontext():
+        check_redrawing(config, get_recipe(method, **options))
+    with pytest.raises(ConfigError, match="at least 2"):
+        check_redrawing(config.with_(group_size=1), get_recipe(method, **options))
 
 
-def test_what_compares_a_whole_update_refuses_it_and_two_groups_of_one_task_are_compared() -> None:
-    config = TrainConfig(model="m", redraw_groups=1)
-    check_redrawing(config, get_recipe("grpo", advantage="csca", scope="group"))
-    with pytest.raises(ConfigError, match="learns from those too"):
-        check_redrawing(config, get_recipe("grpo", advantage="csca"))
+def test_two_groups_of_one_task_are_compared() -> None:
     played = [(replace(trajectory(episode("t", won=group == 0)), group=group), {}) for group in (0, 1)]
     assert split_by_difference(played, "won") == (played, [])
-
-
-def test_groups_that_cannot_differ_refuse_it_and_regularisers_do_not(winning: Make) -> None:
-    with pytest.raises(ConfigError, match="at least 2"):
-        start_learner(winning(redraw_groups=1, group_size=1))
-    for method in ("grpo", "grpo+entropy", "rlsd"):
-        check_redrawing(TrainConfig(model="m", redraw_groups=1, kl_coef=0.1), get_recipe(method))
 
 
 @pytest.mark.parametrize(
     ("preset", "grade", "shared"), [("d2skill", "full", False), ("skillc", "full", True), ("skillc", "none", False)]
 )
-def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(
-    preset: str, grade: Any, shared: bool, toy: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_show_nothing_leaves_no_member_the_copy_of_another(preset, grade, shared, toy, monkeypatch) -> None:
     """As long as a bank is empty, both halves of d2skill's groups are asked the same."""
     seen: list[bool] = []
     collect = SharedRollouts.collect_own
@@ -475,12 +466,15 @@ def test_an_interrupted_run_goes_on_exactly(named: Make) -> None:
     (folder / "checkpoints" / "step-000003" / "ahead.pt").write_bytes(b"nothing")
     for later in ("checkpoints/step-000004", "policy"):
         shutil.rmtree(folder / later)
-    assert timeless(run(whole).metrics) == metrics
+    progress = Dies(99)
+    assert timeless(run(whole, progress=progress).metrics) == metrics
+    assert any("step-000003, which is damaged: ahead.pt" in note for note in progress.notes)
     assert (folder / "policy" / "model.safetensors").read_bytes() == weights
 
 
 def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(named: Make) -> None:
-    asked = named(**AHEAD)
+    # An environment that can be made only where no attention is planned for each shape.
+    asked = named(**AHEAD, env_wrappers={f"{EXTRAS}:WithoutPlans": {}})
     ahead, drawn = Ahead(asked, WeightsCopy(load_model(asked), lambda: None)), Drawn(1, ("train/echo/red-0",), (0,))
     how: dict[str, Any] = {"group_size": 1, "seed": 0, "sampling": asked.sampling}
     ahead.begin(drawn, **how)
@@ -495,14 +489,6 @@ def test_the_process_that_plays_outlives_a_signal_to_stop_and_its_end_is_told(na
     for step in (ahead.collect, lambda: ahead.begin(drawn, **how)):
         with pytest.raises(RuntimeError, match="exit code -9"):
             step()
-    ahead.close()
-
-
-def test_the_process_that_plays_attends_without_plans_for_each_shape(named: Make) -> None:
-    asked = named(**AHEAD, env_wrappers={f"{EXTRAS}:WithoutPlans": {}})
-    ahead = Ahead(asked, WeightsCopy(load_model(asked), lambda: None))
-    ahead.begin(Drawn(1, ("train/echo/red-0",), (0,)), group_size=1, seed=0, sampling=asked.sampling)
-    assert len(ahead.collect()) == 1
     ahead.close()
 
 

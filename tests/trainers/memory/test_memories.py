@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import load_library
+from skill_library import Skill, formats, load_library
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode
 from trainers.advantages import grpo
@@ -329,22 +329,12 @@ def test_an_entry_that_retroagent_never_showed_stands_above_one_that_failed(tmp_
 def test_a_published_threshold_is_one_of_embeddings(options, published, tmp_path):
     """Words of two goals are seldom as alike as their embeddings: with BM25 nothing would ever be shown in the shop."""
     memory = options().start(tools(tmp_path))
+    played = [replace(each, goal="a red mug, price lower than 20 dollars") for each in (WON, SHOWN_LOST, SHOWN_LOST)]
     for _ in range(3):
-        update(
-            memory,
-            *(replace(each, goal="a red mug, price lower than 20 dollars") for each in (WON, SHOWN_LOST, SHOWN_LOST)),
-        )
+        update(memory, *played)
     assert ask(memory, goal="a blue and soft sofa, price lower than 90 dollars").text
     assert options(embeddings="encoder").threshold == published
     assert options(least_likeness=0.2).threshold == options(embeddings="encoder", least_likeness=0.2).threshold == 0.2
-
-
-def test_skillrls_language_model_sees_all_that_a_review_keeps(tmp_path):
-    asked = []
-    told = MemoryTools(tmp_path, None, lambda chats: asked.extend(chats) or ["{}" for _ in chats])
-    memory = SkillRLMemory(writer="policy", review_every=1, start_with="nothing").start(told)
-    update(memory, *[episode(won=False)] * 8)
-    assert asked[0][1]["content"].count("Outcome: failure") == 5
 
 
 def test_evolver_keeps_a_shorter_way_beside_a_longer_one(tmp_path):
@@ -393,12 +383,10 @@ def test_skill05_guides_a_share_of_a_hard_types_group_in_training_alone(tmp_path
 
 @pytest.mark.parametrize(("folders", "usual", "guided"), [(("general",), "", "general+"), (("a", "b"), "a&b", "a&b")])
 def test_skill05_knows_who_was_guided_where_one_kind_of_skill_is_missing(tmp_path, folders, usual, guided):
-    for name in folders:
-        (folder := tmp_path / "mine" / name).mkdir(parents=True)
-        types = '["*"]' if name == "general" else "[heat]"
-        front = f"---\nname: {name}\ndescription: Some words.\ntask_types: {types}\n---\n"
-        (folder / "SKILL.md").write_text(f"{front}Look first, then {name}.\n")
-    memory = GuidedLibrary(guided_share=0.5).start(tools(tmp_path, str(tmp_path / "mine")))
+    kinds = {"general": "*", "a": "heat", "b": "heat"}
+    skills = [Skill(name, "Some words.", (kinds[name],), f"Look first, then {name}.") for name in folders]
+    library = formats.write_library(skills, tmp_path / "mine")
+    memory = GuidedLibrary(guided_share=0.5).start(tools(tmp_path, str(library)))
     update(memory, episode(won=False, condition=1, kind="heat", skill="heat"))
     assert [ask(memory, member=member).name for member in range(2)] == [usual, guided]
 
@@ -423,14 +411,26 @@ def test_a_full_bank_takes_new_entries(options, tmp_path):
     assert [entry.created for entry in memory.bank] == [0]
 
 
-@pytest.mark.parametrize("options", BY_LESSONS)
-def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
-    asked = []
+def asking(options, folder: Path, *episodes):
+    """A memory whose policy writes, after an update with these episodes; and what the policy was asked each time."""
+    asked: list[list[str]] = []
 
     def write(chats):
-        asked.append(len(chats))
+        asked.append([chat[1]["content"] for chat in chats])
         return [f'{{"skills": ["Lesson {number}."]}}' for number in range(len(chats))]
 
-    memory = options(writer="policy").start(replace(tools(tmp_path), write=write))
-    update(memory, WON, WON, WON)
-    assert (asked, [entry.text for entry in memory.bank][:1]) == ([3], ["Lesson 0."])
+    memory = options.start(replace(tools(folder), write=write))
+    update(memory, *episodes)
+    return memory, asked
+
+
+@pytest.mark.parametrize("options", BY_LESSONS)
+def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
+    memory, (questions,) = asking(options(writer="policy"), tmp_path, WON, WON, WON)
+    assert (len(questions), next(iter(memory.bank)).text) == (3, "Lesson 0.")
+
+
+def test_skillrls_language_model_sees_all_that_a_review_keeps(tmp_path):
+    reviewing = SkillRLMemory(writer="policy", review_every=1, start_with="nothing")
+    _, ((question,),) = asking(reviewing, tmp_path, *[LOST] * 8)
+    assert question.count("Outcome: failure") == 5

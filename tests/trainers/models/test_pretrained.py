@@ -135,18 +135,12 @@ def test_the_split_of_digits_is_put_back_and_a_vocabulary_in_another_order_refus
         check_tokenizer(tokenizer, byte_pair_tokenizer(byte_tokens()[::-1], MERGES))
 
 
-def small_model(folder: Path) -> Any:
-    """A random model of two layers, saved with its tokenizer."""
-    model = make_model(300, hidden_size=16, intermediate_size=24, num_attention_heads=2, initializer_range=0.02)
-    model.save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    return model
-
-
 def test_an_adapted_model_is_its_base_with_the_adapters(tmp_path: Path) -> None:
     from peft import LoraConfig, get_peft_model
 
-    plain = small_model(tmp_path / "base")
+    plain = make_model(300, hidden_size=16, intermediate_size=24, num_attention_heads=2, initializer_range=0.02)
+    plain.save_pretrained(tmp_path / "base")
+    byte_tokenizer().save_pretrained(tmp_path / "base")
     adapters = LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False, task_type="CAUSAL_LM")
     adapted = get_peft_model(plain, adapters).eval()
     adapted.save_pretrained(tmp_path / "adapters", save_embedding_layers=False)

@@ -17,7 +17,6 @@ from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import batch_of, episode, trajectory
 from trainers.advantages import Advantages, Grpo, RolloutBatch, Signals, csca
 from trainers.allocation import (
-    DifficultyRouter,
     Trials,
     annealed_allocation,
     fading_allocation,
@@ -52,6 +51,8 @@ def test_allocations_by_rates_follow_their_definitions(p1, p0, group, kappa):
     for got, one, other in (
         (signal_allocation(p1, p0, group, kappa), kappa * s1, s0),
         (value_allocation(p1, p0, group), p1 * (1 - p0), s0),
+        # As many go without the skill as is reached without it, of what is reached with it.
+        (annealed_allocation(p1, p0, group), max(p1 - p0, 0.0), p0 if p0 < p1 else 1.0),
     ):
         assert 1 <= got <= group - 1
         if one + other > 1e-8:
@@ -59,14 +60,6 @@ def test_allocations_by_rates_follow_their_definitions(p1, p0, group, kappa):
     assert signal_allocation(1.0, 0.0, 8) == 4
     assert value_allocation(1.0, 0.0, group) == group - 1
     assert value_allocation(p1, 1.0, group) == 1
-
-
-@given(RATE, RATE, st.integers(2, 16))
-def test_as_many_go_without_the_skill_as_is_reached_without_it(p1, p0, group):
-    got = annealed_allocation(p1, p0, group)
-    alpha = min(max(p0 / p1 if p1 else 1.0, 0.0), 1.0)
-    assert 1 <= got <= group - 1
-    assert abs(got - min(max(group * (1 - alpha), 1), group - 1)) <= 0.5 + 1e-9
     assert [annealed_allocation(0.8, reached, 8) for reached in (0.0, 0.2, 0.4, 0.8, 1.0)] == [7, 6, 4, 1, 1]
 
 
@@ -108,7 +101,7 @@ def test_fewer_see_the_skill_as_the_gap_closes(gap, other, group, full):
     assert [fading_allocation(gap, 8) for gap in (-0.3, 0.0, 0.1, 0.15, 0.2, 0.9)] == [1, 1, 2, 3, 4, 4]
 
 
-CURRICULUM = InternalizationCurriculum(["heat"], total_steps=10)
+CURRICULUM = InternalizationCurriculum(["heat", "cool", "look"], total_steps=10)
 
 
 def mixed(won_with: int, tries_with: int, won_without: int, tries_without: int, skill: str = "heat") -> RolloutBatch:
@@ -155,33 +148,18 @@ def test_who_sees_the_skill_follows_from_the_rollouts_and_goes_on_after_a_restar
     assert found == [first, *then]
 
 
-def test_conditions_are_never_compared_in_contrastive_relabelling():
-    scheme = get_recipe("contrastive_relabelling").advantage
-    alike = scheme(mixed(4, 4, 0, 4)).values
-    assert np.asarray(alike).tolist() == [0.0] * 8
-    mixed_up = replace(scheme, group_by="task")(mixed(4, 4, 0, 4)).values
-    assert np.asarray(mixed_up).min() < -0.9
-
-
-def test_easy_types_are_probed_without_the_skill():
-    allocator = ByDifficulty().start(InternalizationCurriculum(["heat", "cool"], total_steps=10))
+def test_easy_types_are_probed_without_the_skill_also_after_a_restart():
+    allocator, shown = ByDifficulty().start(CURRICULUM), []
     assert allocator.n_plus("heat", 8) == 8
-    cool = [episode("c", won=False, condition=1, kind="cool", skill="cool")]
-    allocator.observe(batch_of([*cool, episode(won=True, condition=1, skill="heat")]))
-    allocator.observe(batch_of([episode(won=w, condition=1, skill="heat") for w in (True, False)]))
-    allocator.observe(batch_of([episode(won=True, condition=1, skill="heat")]))
-    assert allocator.n_plus("heat", 8) == 4
-    assert allocator.n_plus("cool", 8) == 8
-
-
-def test_the_router_sorts_by_success():
-    router = DifficultyRouter(window=2)
-    assert router.level("a") == "medium"
-    router.observe({"a": 0.0, "b": 0.4, "c": 0.8})
-    assert [router.level(kind) for kind in "abc"] == ["hard", "medium", "easy"]
-    again = DifficultyRouter(window=2)
-    again.load_state_dict(router.state_dict())
-    assert again.state_dict() == router.state_dict()
+    for won in ({"heat": 8, "cool": 4, "look": 0}, {"heat": 5}, {"heat": 6}):  # of ten; easy is above the updates' mean
+        played = [(kind, i < count) for kind, count in won.items() for i in range(10)]
+        allocator.observe(
+            batch_of([episode(kind, won=win, condition=1, kind=kind, skill=kind) for kind, win in played])
+        )
+        state, allocator = json.dumps(allocator.state_dict()), ByDifficulty().start(CURRICULUM)
+        allocator.load_state_dict(json.loads(state))
+        shown.append([allocator.n_plus(kind, 8) for kind in ("heat", "cool", "look")])
+    assert shown == [[4, 8, 8], [8, 8, 8], [4, 8, 8]]
 
 
 def view(batch: RolloutBatch, own: list[int] | None = None, library: Any = None) -> UpdateView:
@@ -352,28 +330,17 @@ def walk(state: Method, seed: int, steps: int) -> list[object]:
     return trace
 
 
-def test_the_updates_own_contrast_corrects_its_advantages() -> None:
-    state = start("skillc")
-    returns = [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    _, adv, log = state.credit(columns(returns, 3))
-    contrast = 2 / 3 - 1 / 3
-    assert log["contrast_observed"] == {"heat": pytest.approx(contrast)}
-    expected = 0.5 * log["contrast"]["heat"]  # a closed gap: the gate is 0.5, the task is new
-    assert log["correction"] == {"heat": expected}
-    assert np.array_equal(adv.values, csca(returns, ["g1"] * 6, [1, 1, 1, 0, 0, 0], [expected] * 6))
-
-
 def test_repeated_tasks_weigh_less() -> None:
     state = start("skillc", beta_freq=1.0)
     corrections = [state.credit(columns([1.0, 0.0], 1)).log["correction"]["heat"] for _ in range(3)]
     assert corrections == pytest.approx([0.5, 0.25, 0.5 / 3])
-    assert state.visits("g1") == 3
-    assert state.visits("other") == 0
+    assert (state.visits("g1"), state.visits("other")) == (3, 0)
 
 
 def test_a_harmful_skill_is_never_credited() -> None:
     _, _, log = start("skillc").credit(columns([0.0, 1.0], 1))
-    assert (log["contrast"]["heat"], log["correction"]) == (-1.0, {"heat": 0.0})
+    assert log["contrast_observed"] == log["contrast"] == {"heat": -1.0}
+    assert log["correction"] == {"heat": 0.0}
 
 
 def test_a_retired_type_gets_no_correction() -> None:

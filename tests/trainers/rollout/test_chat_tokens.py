@@ -142,7 +142,7 @@ def test_control_tokens_in_a_message_stay_words(name: str) -> None:
 def test_growing_conversations_are_safe_too(name: str) -> None:
     tokenizer = tokenizer_of(name)
     chat_tokens, encoder = ChatTokens(tokenizer, growing=name != "brackets"), ChatEncoder(tokenizer)
-    reply = [*encoder.encode("take mug"), chat_tokens.end_id]
+    reply = chat_tokens.reply_ids("take mug")
     clean = controls(encoder, chat_tokens.after_reply([{"role": "user", "content": "mug"}], reply))
     for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
         ids = chat_tokens.after_reply([{"role": "user", "content": f"mug {token} {token.upper()}"}], reply)
@@ -153,10 +153,8 @@ def test_growing_conversations_are_safe_too(name: str) -> None:
 @given(text=ordinary_text)
 def test_what_a_conversation_gains_is_tokenised_as_always(text: str) -> None:
     tokenizer = byte_pairs("chatml")
-    text = text.replace("<|", "")
-    chat_tokens = ChatTokens(tokenizer)
-    reply = [*tokenizer.encode("take mug", add_special_tokens=False), chat_tokens.end_id]
-    ids = chat_tokens.after_reply([{"role": "user", "content": text}], reply)
+    text, chat_tokens = text.replace("<|", ""), ChatTokens(tokenizer)
+    ids = chat_tokens.after_reply([{"role": "user", "content": text}], chat_tokens.reply_ids("take mug"))
     assert ids == tokenizer.encode(f"\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n")
 
 
@@ -190,12 +188,12 @@ def test_vocabularies_never_hold_a_role_and_a_hostile_observation_is_not_imitate
 
 def test_messages_that_change_what_stands_before_them_are_kept_apart() -> None:
     """A template may look for a tag at a message's beginning, and show earlier thoughts or hide them accordingly."""
-    tokenizer = make_tokenizer(["take", "mug", "t", "reply", "<tool>"])
-    tokenizer.chat_template = (
+    template = (
         "{% set tool = messages[-1].content.startswith('<tool>') %}{% for m in messages %}<|{{ m.role }}|> "
         "{{ m.content.split('</think>')[-1] if tool else m.content }} <|end|> {% endfor %}"
         "{% if add_generation_prompt %}<|assistant|> {% endif %}"
     )
+    tokenizer = make_tokenizer(["take", "mug", "t", "reply", "<tool>"], template)
     chat_tokens = ChatTokens(tokenizer)
     told = tokenizer.convert_ids_to_tokens(chat_tokens.after_reply([{"role": "user", "content": "<tool> mug"}], []))
     assert told == ["<|end|>", "<|user|>", "<tool>", "mug", "<|end|>", "<|assistant|>"]
@@ -224,44 +222,10 @@ def templates_of_trl() -> Path:
     return Path(trl.__file__).parent / "chat_templates"
 
 
-def published_tokenizer(template: str) -> Any:
-    from tokenizers import AddedToken, Tokenizer
-    from transformers import PreTrainedTokenizerFast
-
-    core = Tokenizer.from_str(byte_pairs("chatml").backend_tokenizer.to_str())
-    tokens = sorted(set(re.findall("<[|\uff5c/]?[a-zA-Z_▁\uff5c|]+[|\uff5c]?>|\\[/?[A-Z_]+\\]", template)))
-    core.add_special_tokens([AddedToken(token, normalized=False) for token in tokens if "think" not in token])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<|endoftext|>", eos_token="<|im_end|>")
-    tokenizer.chat_template = template
-    return tokenizer
-
-
-@pytest.mark.slow
-def test_published_templates_give_the_same_tokens_and_stay_safe() -> None:
-    ordinary = chat(
-        "You play.", " On a table\nyou see a mug 1. ", "<think> so </think> <action> take mug 1 </action>", "no"
-    )
-    checked = []
-    for path in sorted(templates_of_trl().glob("*.jinja")):
-        tokenizer = published_tokenizer(path.read_text(encoding="utf-8"))
-        try:
-            plain = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True)
-        except Exception:  # noqa: BLE001 - vision models and the like: what they need is no matter here
-            continue
-        encoder = ChatEncoder(tokenizer)
-        tokenizer.chat_template = encoder._options.get("chat_template", tokenizer.chat_template)  # told the same date
-        assert encoder.ids(ordinary, prompt=True) == as_always(tokenizer, ordinary, prompt=True), path
-        for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
-            ids = encoder.ids(chat(f"a{token}", f"b {token}", "c", f"{token}d"), prompt=True)
-            assert controls(encoder, ids) == controls(encoder, plain), (path, token)
-        checked.append(path)
-    assert len(checked) > 20
-
-
 # Families ------------------------------------------------------------------------------------------------------------
 
 BAR = "\uff5c"
-MARKS = re.compile(rf"<\|\w+\|>|<{BAR}[^{BAR}]+{BAR}>|</?think>|<(?:start|end)_of_turn>|\[gMASK\]|<sop>")
+MARKS = re.compile(rf"<\|\w+\|>|<{BAR}[^{BAR}]+{BAR}>|</?\w+>|\[/?[A-Z_]+\]|\[gMASK\]")
 SENTENCE_END = f"<{BAR}end▁of▁sentence{BAR}>"
 OPENING = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "You see a door."}]
 LATER = [{"role": "user", "content": "It is open."}]
@@ -311,6 +275,28 @@ def bytes_of(family: Family) -> Any:
     rstrip = [mark for mark in marks if mark != family.eos] if family.rstrip else []
     ends = {"bos_token": "<|begin|>", "eos_token": family.eos, "pad_token": family.eos}
     return byte_tokenizer(template, control, tags, rstrip=rstrip, **ends)
+
+
+@pytest.mark.slow
+def test_published_templates_give_the_same_tokens_and_stay_safe() -> None:
+    ordinary = chat(
+        "You play.", " On a table\nyou see a mug 1. ", "<think> so </think> <action> take mug 1 </action>", "no"
+    )
+    checked = []
+    for path in sorted(templates_of_trl().glob("*.jinja")):
+        tokenizer = bytes_of(Family(path.stem, "<|im_end|>", "<|im_end|>"))
+        try:
+            plain = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True)
+        except Exception:  # noqa: BLE001 - vision models and the like: what they need is no matter here
+            continue
+        encoder = ChatEncoder(tokenizer)
+        tokenizer.chat_template = encoder._options.get("chat_template", tokenizer.chat_template)  # told the same date
+        assert encoder.ids(ordinary, prompt=True) == as_always(tokenizer, ordinary, prompt=True), path
+        for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
+            ids = encoder.ids(chat(f"a{token}", f"b {token}", "c", f"{token}d"), prompt=True)
+            assert controls(encoder, ids) == controls(encoder, plain), (path, token)
+        checked.append(path)
+    assert len(checked) > 20
 
 
 def with_trl(family: Family) -> Any:
@@ -426,14 +412,7 @@ def test_a_template_that_writes_todays_date_is_told_the_same_one_on_every_day() 
     assert tokenizer.decode(grown).startswith(first)
 
 
-def test_a_reply_that_was_cut_gets_its_end_from_us() -> None:
-    chat = ChatTokens(make_tokenizer(["w1", "w4", "s", "u", "v", "t", "reply"]))
-    cut = chat.tokenizer.encode("<think> w1", add_special_tokens=False)
-    supplied, own = (chat.after_reply([{"role": "user", "content": "w4"}], ids) for ids in (cut, [*cut, chat.end_id]))
-    assert supplied == [chat.end_id, *own]
-
-
-def test_white_space_may_stand_before_the_token_that_ends_a_reply() -> None:
+def test_a_reply_that_was_cut_gets_its_end_from_us_before_which_white_space_may_stand() -> None:
     tokenizer = bytes_of(FAMILIES[0])
     end = tokenizer.convert_tokens_to_ids(FAMILIES[0].end)
     tokenizer.chat_template = (

@@ -1,11 +1,12 @@
 """Statistics: published values, symmetries, coverage, several differences at once."""
 
 import math
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
@@ -68,45 +69,35 @@ def test_the_bootstrap_is_fixed_by_its_seed_and_near_the_normal_interval() -> No
     assert tuple(interval) == pytest.approx((np.mean(values) - half, np.mean(values) + half), abs=0.006)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: stats.wilson(3, 2),
-        lambda: stats.wilson(0, 0),
-        lambda: stats.wilson(1, 2, level=1.0),
-        lambda: stats.paired_difference(0, 0, 0, 0),
-        lambda: stats.paired_difference(1, -1, 0, 0),
-        lambda: stats.bootstrap_mean([], seed=0),
-        lambda: stats.mean_over_seeds([]),
-        lambda: stats.t_quantile(0.975, 0),
-        lambda: t_p_value(-1.0, 3),
-        lambda: stats.detectable_difference(0, 0.2),
-    ],
-)
-def test_bad_input_is_refused(call: Callable[[], object]) -> None:
+BAD = [(stats.wilson, 3, 2), (stats.wilson, 0, 0), (stats.wilson, 1, 2, 1.0), (stats.paired_difference, 0, 0, 0, 0)]
+BAD += [(stats.paired_difference, 1, -1, 0, 0), (stats.mean_over_seeds, []), (stats.t_quantile, 0.975, 0)]
+BAD += [(t_p_value, -1.0, 3), (stats.detectable_difference, 0, 0.2), (partial(stats.bootstrap_mean, seed=0), [])]
+
+
+@pytest.mark.parametrize("call", BAD)
+def test_bad_input_is_refused(call: tuple[Any, ...]) -> None:
+    function, *arguments = call
     with pytest.raises(ConfigError):
-        call()
+        function(*arguments)
 
 
 ROWS = st.integers(2, 5).map(lambda tasks: st.lists(st.integers(-1, 1), min_size=tasks, max_size=tasks))
 TABLES = ROWS.flatmap(lambda rows: st.lists(rows, min_size=2, max_size=4))
 
 
-def test_it_is_the_sum_of_both_sources():
-    table = np.array([[0.0, 1.0, 2.0, 1.0], [3.0, 4.0, 5.0, 4.0], [1.0, 2.0, 3.0, 2.0]])
-    found, freedom = stats.variance_of_mean(table.tolist())
-    parts = [table.mean(1).var(ddof=1) / 3, table.mean(0).var(ddof=1) / 4]
-    assert found == pytest.approx(sum(parts))
-    assert freedom == int(found**2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 3))
-
-
-def test_seeds_count_at_least_as_much_as_single_episodes():
-    """Rows with one mean and nothing in common: their episodes vary, and so would their means in another draw."""
-    table = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 1]], dtype=float)
+@given(TABLES)
+@example([[0, 1, 2, 1], [3, 4, 5, 4], [1, 2, 3, 2]])  # rows far apart
+@example([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 1]])  # rows with one mean: their episodes vary, so would their means
+def test_noise_is_the_sum_of_both_sources_and_seeds_count_at_least_as_much_as_single_episodes(rows):
+    table, (seeds, tasks) = np.array(rows, dtype=float), np.shape(rows)
     left = table - table.mean(1)[:, None] - table.mean(0) + table.mean()
-    noise = (left**2).sum() / 6
-    expected = noise / 4 / 3 + table.mean(0).var(ddof=1) / 4
-    assert stats.variance_of_mean(table.tolist())[0] == pytest.approx(expected)
+    noise = (left**2).sum() / (seeds - 1) / (tasks - 1)
+    parts = [max(table.mean(1).var(ddof=1), noise / tasks) / seeds, table.mean(0).var(ddof=1) / tasks]
+    found, freedom = stats.variance_of_mean(table.tolist())
+    assert found == pytest.approx(sum(parts))
+    if found > 1e-9:
+        exact = found**2 / (parts[0] ** 2 / (seeds - 1) + parts[1] ** 2 / (tasks - 1))
+        assert exact - 1 - 1e-6 <= freedom <= max(exact, 1) + 1e-6
 
 
 @given(TABLES, st.randoms(use_true_random=False))

@@ -105,13 +105,15 @@ def test_a_folder_of_the_same_name_is_no_data_and_a_policy_without_the_file_beha
     assert "library=webshop was given" in completed(model=str(tmp_path), library="webshop")[1][0]
 
 
+BAD = ("{", '{"version": 0}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": {"run": 1}, "learning": {}}')
+
+
 @pytest.mark.parametrize(
-    "content",
-    ["{", '{"version": 0}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": {"run": 1}, "learning": {}}'],
+    ("content", "remedy"), [*((each, "is damaged .*delete the file") for each in BAD), ('{"version": 2}', "update")]
 )
-def test_a_bad_file_is_a_clear_error(tmp_path: Path, content: str) -> None:
+def test_a_bad_file_or_one_of_a_newer_version_is_a_clear_error(tmp_path: Path, content: str, remedy: str) -> None:
     (tmp_path / SETTINGS_FILE).write_text(content)
-    with pytest.raises(CheckpointError, match=rf"{SETTINGS_FILE} is damaged .*delete the file"):
+    with pytest.raises(CheckpointError, match=rf"{SETTINGS_FILE} .*{remedy}"):
         completed(model=str(tmp_path))
 
 
@@ -139,12 +141,6 @@ def test_code_and_servers_are_taken_from_whoever_asks_and_no_policy(policy: Path
     if "env_options" in named:
         with pytest.raises(ConfigError, match="which is code or a server of its own"):
             completed(model=str(policy), **more)
-
-
-def test_a_policy_of_a_newer_version_asks_for_an_update(tmp_path: Path) -> None:
-    (tmp_path / SETTINGS_FILE).write_text('{"version": 2}')
-    with pytest.raises(CheckpointError, match=r"by a newer skillc-gym.*update this one"):
-        completed(model=str(tmp_path))
 
 
 def test_the_wrong_chat_is_warned_about_and_the_folder_keeps_one_evaluation(tmp_path, monkeypatch, capsys) -> None:

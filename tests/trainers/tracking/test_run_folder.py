@@ -3,8 +3,6 @@
 import errno
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +36,17 @@ def save(folder: RunFolder, step: int, keep: int = 9) -> Path:
     return folder.saved.commit(partial, step, {**META_VALUES, "step": step}, keep)
 
 
-def test_another_runs_checkpoint_is_not_gone_on_from_over_a_runs_records(folder: RunFolder, tmp_path: Path) -> None:
+def test_records_without_their_checkpoints_are_written_over_by_the_same_run_alone(folder, tmp_path) -> None:
     theirs = save(folder, 1)
-    mine = RunFolder(tmp_path / "mine")
+    mine, own = RunFolder(tmp_path / "mine"), CONFIG.with_(learning_rate=0.5)
     config = CONFIG.with_(resume=str(theirs))
     assert mine.to_resume(config) == theirs, "into a new folder"
-    mine.prepare(CONFIG.with_(learning_rate=0.5), {})
+    mine.prepare(own, {})
     mine.append({"event": "train", "step": 1})
-    with pytest.raises(ConfigError, match=r"holds another run \(learning_rate\)"):
-        mine.to_resume(config)
+    assert mine.to_resume(own) is None, "the same run may be made again"
+    for other in (config, CONFIG):
+        with pytest.raises(ConfigError, match=r"holds another run \(learning_rate\)"):
+            mine.to_resume(other)
 
 
 # Metrics -------------------------------------------------------------------------------------------------------------
@@ -115,7 +115,12 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(folder: RunFolde
     older, newer = save(folder, 1), save(folder, 2)
     assert folder.to_resume(CONFIG) == newer
     harm(newer)
+    with pytest.raises(CheckpointError, match="step-000002' is damaged"):
+        folder.to_resume(CONFIG.with_(resume=str(newer)))
+    half_written = folder.saved.partial(4)
     again = RunFolder(folder.path)
+    again.prepare(CONFIG, {})
+    assert not half_written.exists()
     assert again.to_resume(CONFIG) == older
     assert list(again.saved.damaged) == [newer]
     again.truncate(1)
@@ -137,6 +142,7 @@ def test_checkpoints_of_older_versions_have_no_list_of_files(folder: RunFolder) 
 def test_checkpoints_are_ordered_by_number_and_going_on_from_an_earlier_one_keeps_what_it_saves(folder) -> None:
     for step in (999_999, 1_000_000, 5):
         save(folder, step)
+    (folder.checkpoints_path / "step-000007").mkdir()  # without its file it is none
     (folder.checkpoints_path / "step-more").mkdir()
     (folder.checkpoints_path / "step-more" / META).write_text("{}")
     assert [path.name for path in folder.saved.complete()] == ["step-000005", "step-999999", "step-1000000"]
@@ -170,6 +176,13 @@ def test_the_lock_makes_the_folder_or_says_why_not_and_is_not_blamed_for_what_go
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match="choose another"), RunFolder(tmp_path / "file").locked():
         pass
+
+
+def test_two_cannot_write_to_one_run_and_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="the lock is made of flock")
+    for _ in range(2):
+        with RunFolder(tmp_path).locked(), pytest.raises(ConfigError, match="at work in"), RunFolder(tmp_path).locked():
+            pass
 
 
 # Disks ---------------------------------------------------------------------------------------------------------------
@@ -245,28 +258,6 @@ def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Pat
     (other.path / "config.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"holds something else.*config\.json.*run="):
         other.to_resume(CONFIG)
-
-
-HOLD = """
-import sys
-from trainers.tracking.run_folder import RunFolder
-with RunFolder(sys.argv[1]).locked():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_two_processes_cannot_write_to_one_run(tmp_path: Path) -> None:
-    pytest.importorskip("fcntl", reason="the lock is made of flock")
-    words = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        with pytest.raises(ConfigError, match="Another process is at work in"), RunFolder(tmp_path).locked():
-            pass
-        other.kill()
-    with RunFolder(tmp_path).locked():
-        pass
 
 
 def test_a_run_names_the_instructions_that_its_rounding_depends_on():

@@ -111,9 +111,8 @@ def test_a_model_that_scales_its_logits_is_cloned_with_them():
 def test_what_layers_drop_follows_from_the_seed():
     model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_embd=8, n_layer=1, n_head=1, n_positions=16))  # drops a tenth
     data = [TokenisedDialogue([1, 2, 3], [IGNORED, 2, 3], [False] * 3)]
-    first, second = (
-        clone(copy.deepcopy(model), data, CloningConfig(batches=3, batch_episodes=1), pad_token_id=0) for _ in range(2)
-    )
+    config = CloningConfig(batches=3, batch_episodes=1)
+    first, second = (clone(copy.deepcopy(model), data, config, pad_token_id=0) for _ in range(2))
     assert first == second
 
 
@@ -162,17 +161,14 @@ def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monke
 
 def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     cloning = {"batches": 2, "batch_episodes": 4, "learning_rate": 1e-4, "start": "shipped"}
-    recipe = asked(
-        tmp_path, {"episodes": 24, "error_rate_without_skill": 1.0, "error_rate_with_skill": 1.0}, cloning
-    ).recipe()
+    shown = {"episodes": 24, "error_rate_without_skill": 1.0, "error_rate_with_skill": 1.0}
+    recipe = asked(tmp_path, shown, cloning).recipe()
     careless = warm_started("alfworld")[1].error_rates
     assert recipe.demonstrations.error_rates_without_skill == dict.fromkeys(careless, 1.0)
     card = make_policy(recipe, tmp_path / "policy")
     written = json.loads((tmp_path / "policy" / CARD).read_text())
-    del (
-        written["recipe"]["lora_rank"],
-        written["recipe"]["demonstrations"]["thoughts"],
-    )  # as in cards of earlier versions
+    # Cards of earlier versions lack these.
+    del written["recipe"]["lora_rank"], written["recipe"]["demonstrations"]["thoughts"]
     (tmp_path / "policy" / CARD).write_text(json.dumps(written))
     assert make_policy(recipe, tmp_path / "policy") == card
     narrower = {**recipe.demonstrations.env_kwargs, "task_types": ["heat"]}
@@ -221,22 +217,21 @@ def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("shown", "cloning", "changed", "error", "fault"),
+    ("shown", "changed", "error", "fault"),
     [
-        ({}, {"max_length": 4}, {}, ConfigError, "max_length=4 cuts off all replies"),
-        ({}, {"start": "."}, {}, MissingDataError, "holds no checkpoint"),
-        ({}, {"lora_rank": 4}, {}, ConfigError, "name one as start"),
-        ({"error_rate_with_skill": 1.5}, {}, {}, ConfigError, r"error_rate_with_skill must be at most 1, got 1\.5"),
-        ({"error_rate_without_skill": 1.5}, {}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
-        ({"generated_share": 0.5}, {}, {}, ConfigError, "those of a data set; got data='generated'"),
-        ({}, {}, {"mixture_share": 1.5}, ConfigError, r"mixture_share must be at most 1, got 1\.5"),
-        ({}, {}, {"mixture_share": 0.5}, ConfigError, "the recipe has no mixture"),
+        ({}, {"max_length": 4}, ConfigError, "max_length=4 cuts off all replies"),
+        ({}, {"start": "."}, MissingDataError, "holds no checkpoint"),
+        ({}, {"lora_rank": 4}, ConfigError, "name one as start"),
+        ({"error_rate_without_skill": 1.5}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
+        ({"generated_share": 0.5}, {}, ConfigError, "those of a data set; got data='generated'"),
+        ({}, {"mixture_share": 1.5}, ConfigError, r"mixture_share must be at most 1, got 1\.5"),
+        ({}, {"mixture_share": 0.5}, ConfigError, "the recipe has no mixture"),
     ],
 )
-def test_what_makes_no_policy_is_refused(shown, cloning, changed, error, fault, tmp_path, monkeypatch):
+def test_what_makes_no_policy_is_refused(shown, changed, error, fault, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=fault):
-        make_policy(replace(asked(tmp_path, shown, cloning).recipe(), **changed), tmp_path / "policy")
+        make_policy(replace(asked(tmp_path, shown).recipe(), **changed), tmp_path / "policy")
     assert not (tmp_path / "policy" / "model.safetensors").exists()
 
 
@@ -284,30 +279,25 @@ def test_what_was_cloned_plays_by_its_own_template(start: Path, tmp_path: Path) 
 # Vocabularies --------------------------------------------------------------------------------------------------------
 
 SHOP = warm_started("webshop")[1].spelling
-CHAT = [
-    {"role": "system", "content": "You play."},
-    {"role": "user", "content": "On the cabinet 1, you see a mug 1, and a plate 2."},
-    {"role": "assistant", "content": "<think> find mug </think> <action> take mug 1 </action>"},
-]
 KNOWN = ["you", "play", "on", "cabinet", "see", "mug", "plate", "find", "take", "1", "2"]
 
 
 def test_words_are_single_tokens_without_articles_and_punctuation_and_replies_come_back():
     tokenizer = build_tokenizer(KNOWN)
-    reply = CHAT[-1]["content"]
+    reply = "<think> find mug </think> <action> take mug 1 </action>"
     assert tokenizer.decode(tokenizer.encode(reply)) == reply
-    tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode(CHAT[1]["content"]))
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer.encode("On the cabinet 1, you see a mug 1, and a plate 2."))
     assert tokens == ["on", "cabinet", "1", "you", "see", "mug", "1", "plate", "2"]
     assert tokenizer.convert_ids_to_tokens(tokenizer.encode("zebra mug")) == [UNKNOWN, "mug"]
 
 
 def test_checkpoint_folder_loads_with_the_auto_classes_and_tokenises_alike(tmp_path):
-    tokenizer = build_tokenizer(KNOWN, max_length=128)
+    tokenizer = build_tokenizer(WORDS, max_length=128)
     build_model(tokenizer, SIZE).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     loaded = AutoTokenizer.from_pretrained(tmp_path)
-    rendered = loaded.apply_chat_template(CHAT, tokenize=True, return_dict=False)
-    assert rendered == tokenizer.apply_chat_template(CHAT, tokenize=True, return_dict=False)
+    rendered = loaded.apply_chat_template(chat("mug"), tokenize=True, return_dict=False)
+    assert rendered == tokenizer.apply_chat_template(chat("mug"), tokenize=True, return_dict=False)
     assert AutoModelForCausalLM.from_pretrained(tmp_path).config.vocab_size == len(loaded)
 
 

@@ -21,30 +21,19 @@ from trainers.writers import Decision, Edit, ModelWriter, PolicyWriter, StepWrit
 from trainers.writers.base import BadReplyError, Operation, read_decision, read_edits, read_lists, read_object
 from trainers.writers.llm import transcript
 
-GOOD = [
-    "go to fridge 1",
-    "take egg 1 from fridge 1",
-    "go to microwave 1",
-    "heat egg 1 with microwave 1",
-    "move egg 1 to shelf 2",
-]
-BAD = ["go to fridge 1", "take egg 1 from fridge 1", "move egg 1 to shelf 2"]
+HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
+LOST_ACTIONS = [HEAT[0], HEAT[2]]
+WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=LOST_ACTIONS)
 
 
 def test_what_won_and_lost_episodes_differ_in_is_the_key_step():
-    lost = episode("b", actions=BAD, won=False)
+    lost = replace(LOST, task_id="b")
     assert StepWriter().write([lost]) == StepWriter().write_lessons([lost]) == []
-    (draft,) = StepWriter().write([episode("a", actions=GOOD), lost])
-    assert draft.text.splitlines() == [
-        "Skill: do this in order.",
-        "1. go to R.",
-        "2. take O from R.",
-        "3. go to microwave 1.",
-        "4. Key step: heat O with microwave 1.",
-        "5. move O to R.",
-    ]
-    assert (draft.task_type, draft.writer, draft.sources) == ("heat", "steps", ("a", "b"))
-    winners = [episode(actions=actions) for actions in (GOOD, GOOD, ["open fridge 1", *GOOD])]
+    (draft,) = StepWriter().write([WON, lost])
+    steps = ["1. take O from R.", "2. Key step: heat O with microwave 1.", "3. move O to R."]
+    assert draft.text.splitlines() == ["Skill: do this in order.", *steps]
+    assert (draft.task_type, draft.writer, draft.sources) == ("heat", "steps", ("b", "train/1"))
+    winners = [WON, WON, episode(actions=["open fridge 1", *HEAT])]
     assert "open R" not in StepWriter().write(winners)[0].text, "few of them took it"
 
 
@@ -66,24 +55,29 @@ def test_the_experts_episodes_become_a_skill_in_both_worlds(name, kind, expected
     assert places == sorted(places)
 
 
-def test_a_language_model_is_asked_once_per_type_and_bad_replies_are_counted():
-    asked = []
+def speaking(*replies):
+    """A language model that gives these replies, and the questions that it was asked."""
+    questions: list[str] = []
+    left = iter(replies)
 
     def speak(chats):
-        asked.extend(chats)
-        return ['{"skills": ["Heat it before you put it down."]}', "Sure! Here is a skill."]
+        questions.extend(chat[1]["content"] for chat in chats)
+        return [next(left) for _ in chats]
 
+    return speak, questions
+
+
+def test_a_language_model_is_asked_once_per_type_and_bad_replies_are_counted():
+    speak, questions = speaking('{"skills": ["Heat it first."]}', "Sure! Here is a skill.", '{"skills": []}')
     writer = ModelWriter(speak, name="tiny")
-    lost = [episode(actions=BAD, won=False, kind=kind) for kind in ("pick", "heat")]
-    drafts = writer.write([episode(actions=GOOD), *lost])
-    assert [(d.text, d.task_type, d.writer) for d in drafts] == [("Heat it before you put it down.", "heat", "tiny")]
+    drafts = writer.write([WON, LOST, replace(LOST, task_type="pick")])
+    assert [(draft.text, draft.task_type, draft.writer) for draft in drafts] == [("Heat it first.", "heat", "tiny")]
     assert writer.bad_replies == 1
-    question = asked[0][1]["content"]
-    assert all(part in question for part in ("Outcome: success", "Outcome: failure", GOOD[3]))
-    assert ModelWriter(lambda chats: ['{"skills": []}']).write_lessons(lost[:1]) == [], "a lesson may be none"
-    text = transcript(episode(actions=GOOD), 2)
-    assert "(3 steps left out)" in text
-    assert "Command: go to microwave 1" not in text
+    assert all(part in questions[0] for part in ("Outcome: success", "Outcome: failure", HEAT[1]))
+    assert writer.write_lessons([LOST]) == [], "a lesson may be none"
+    text = transcript(WON, 2)
+    assert "(1 steps left out)" in text
+    assert f"Command: {HEAT[0]}" not in text
 
 
 @pytest.mark.parametrize(
@@ -104,8 +98,8 @@ def test_replies_of_another_form_are_bad(reply):
 
 
 def test_thoughts_before_a_reply_are_passed_over():
-    thinking = ModelWriter(lambda chats: ['<think>Hm. {"x"}</think>\n{"skills": ["Heat it."]}'])
-    assert [draft.text for draft in thinking.write([episode(actions=GOOD)])] == ["Heat it."]
+    thinking = ModelWriter(speaking('<think>Hm. {"x"}</think>\n{"skills": ["Heat it."]}')[0])
+    assert [draft.text for draft in thinking.write([WON])] == ["Heat it."]
     assert thinking.bad_replies == 0
 
 
@@ -146,24 +140,9 @@ def test_rules_live_by_agreement():
     assert rules.texts == ("b2", "c"), "no rule stands twice"
 
 
-HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]
-LOST_ACTIONS = [HEAT[0], HEAT[2]]
-WON, LOST = episode("train/1", actions=HEAT), episode("train/1", won=False, actions=LOST_ACTIONS)
-
-
-def writer(*replies: str) -> tuple[PolicyWriter, list[str]]:
-    questions: list[str] = []
-    left = iter(replies)
-
-    def speak(chats):
-        questions.extend(chat[1]["content"] for chat in chats)
-        return [next(left) for _ in chats]
-
-    return PolicyWriter(speak), questions
-
-
 def test_a_plan_is_asked_for_with_the_earlier_ones():
-    asked, questions = writer('{"plan": " Heat it first. "}', "no JSON")
+    speak, questions = speaking('{"plan": " Heat it first. "}', "no JSON")
+    asked = PolicyWriter(speak)
     assert asked.reflect([LOST, LOST], [["Look around."], []]) == ["Heat it first.", None]
     assert "1. Look around." in questions[0]
     assert "did not help so far" not in questions[1]
@@ -172,7 +151,8 @@ def test_a_plan_is_asked_for_with_the_earlier_ones():
 
 
 def test_edits_are_asked_for_by_pair_and_by_set():
-    asked, questions = writer("EDIT 1: Heat it.\nADD: Put it down.", "AGREE 2: no such rule", "EDIT: no number")
+    speak, questions = speaking("EDIT 1: Heat it.\nADD: Put it down.", "AGREE 2: no such rule", "EDIT: no number")
+    asked = PolicyWriter(speak)
     assert asked.edit(["Heat."], [LOST, WON]) == [Edit("EDIT", 1, "Heat it."), Edit("ADD", None, "Put it down.")]
     assert asked.edit(["Heat."], [WON]) == asked.edit(["Heat."], [WON]) == []
     assert "Compare the failure" in questions[0]
@@ -182,7 +162,8 @@ def test_edits_are_asked_for_by_pair_and_by_set():
 
 def test_facts_and_decisions_are_read_strictly():
     no_such = '{"operation": "DELETE", "number": 3, "text": ""}'
-    asked, questions = writer('{"facts": ["Eggs are cold."]}', "many", no_such)
+    speak, questions = speaking('{"facts": ["Eggs are cold."]}', "many", no_such)
+    asked = PolicyWriter(speak)
     assert asked.facts(WON) == ["Eggs are cold."]
     assert asked.facts(WON) == []
     assert asked.decide("Eggs are hot.", []) == Decision("ADD")

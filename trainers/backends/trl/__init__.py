@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from skillc_gym.errors import ConfigError, needs_extra
@@ -17,9 +18,8 @@ __all__ = ["BACKEND"]
 
 def _require() -> None:
     with needs_extra("trl, with torch and transformers,", "train"):
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-        import trl  # noqa: F401
+        for package in ("torch", "transformers", "trl"):
+            importlib.import_module(package)
 
 
 def _make(config: TrainConfig, objective: Objective, tokenizer: Any, progress: Progress) -> Backend:

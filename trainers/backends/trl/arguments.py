@@ -29,6 +29,11 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
         raise ConfigError(
             "liger=true needs liger-kernel, which is not installed: pip install liger-kernel, or take liger=false."
         )
+    if config.optimiser.endswith("8bit") and find_spec("bitsandbytes") is None:
+        raise ConfigError(
+            f"optimiser={config.optimiser} needs bitsandbytes, which is not installed: pip install bitsandbytes, or "
+            "take optimiser=adamw."
+        )
     # A launcher's, which is the user's default for all runs, would win over precision=.
     os.environ.pop("ACCELERATE_MIXED_PRECISION", None)
     cuda = torch.cuda.is_available()
@@ -103,6 +108,9 @@ def _require_targets(targets: Sequence[str], model: Any) -> None:
 
 
 def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: Any) -> GRPOConfig:
+    # AdamW is transformers' own choice, which is the fused one where there is one.
+    optimiser = {} if config.optimiser == "adamw" else {"optim": config.optimiser}
+    revision = {"revision": config.revision} if config.revision and not config.reference_model else {}
     return GRPOConfig(
         output_dir=config.run_folder,
         use_cpu=not cuda,
@@ -117,11 +125,15 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         learning_rate=config.learning_rate,
         lr_scheduler_type=f"{config.schedule}_with_warmup" if config.schedule == "constant" else config.schedule,
         warmup_steps=config.warmup_steps,
-        **_optimiser(config),
+        **optimiser,
+        weight_decay=config.weight_decay,
+        adam_beta1=config.adam_beta1,
+        adam_beta2=config.adam_beta2,
+        adam_epsilon=config.adam_epsilon,
         max_grad_norm=config.max_grad_norm,
         # The policy is loaded already; this is for the reference, which goes where its process is: by itself TRL would
         # spread it over all GPUs in some ways to start several processes, FSDP among them.
-        model_init_kwargs={"device_map": None, **_revision(config)},
+        model_init_kwargs={"device_map": None, **revision},
         # The penalty is the learner's; here it only decides whether there is a reference model.
         beta=(config.kl_coef or 1.0) if reference else 0.0,
         epsilon=config.clip,
@@ -140,27 +152,6 @@ def _arguments(config: TrainConfig, *, cuda: bool, reference: bool, **serving: A
         disable_tqdm=True,
         **serving,
     )
-
-
-def _revision(config: TrainConfig) -> dict[str, str]:
-    return {"revision": config.revision} if config.revision and not config.reference_model else {}
-
-
-def _optimiser(config: TrainConfig) -> dict[str, Any]:
-    if config.optimiser.endswith("8bit") and find_spec("bitsandbytes") is None:
-        raise ConfigError(
-            f"optimiser={config.optimiser} needs bitsandbytes, which is not installed: pip install bitsandbytes, or "
-            "take optimiser=adamw."
-        )
-    # AdamW is transformers' own choice, which is the fused one where there is one.
-    chosen = {} if config.optimiser == "adamw" else {"optim": config.optimiser}
-    return {
-        **chosen,
-        "weight_decay": config.weight_decay,
-        "adam_beta1": config.adam_beta1,
-        "adam_beta2": config.adam_beta2,
-        "adam_epsilon": config.adam_epsilon,
-    }
 
 
 # vLLM -----------------------------------------------------------------------------------------------------------------
@@ -213,7 +204,7 @@ def _sleeps(generation: Any) -> bool:
 # Sharding -------------------------------------------------------------------------------------------------------------
 
 
-def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool = False) -> None:
+def check_sharding(accelerator: Any, objective: Objective, *, moving_reference: bool) -> None:
     """Refuses (ConfigError) what would fail in the middle of a sharded run; the message names the setting to change."""
     plugin = getattr(accelerator.state, "fsdp_plugin", None)
     if plugin is not None:

@@ -72,14 +72,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
             )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.args.seed)  # TRL has seeded each process otherwise, and heads begin alike on all
-            self.extras = Extras(
-                objective,
-                policy,
-                config.temperature,
-                reference=self.ref_model if moving else None,
-                every=config.reference_sync_every,
-                weight=config.reference_sync_weight,
-            )
+            self.extras = Extras(objective, policy, config, self.ref_model if moving else None)
         if self.extras.average is not None:
             # What will be sharded is not on the device yet, and the average stays whole.
             self.extras.average.to(self.accelerator.device)
@@ -130,7 +123,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         if not self.accelerator.optimizer_step_was_skipped:
             self.lr_scheduler.step()
         model.zero_grad()
-        self.extras.after_step()
+        self.extras.modules.zero_grad()
         self.state.global_step += 1
         return {"grad_norm": norm.item() if isinstance(norm, torch.Tensor) else norm, "learning_rate": rate}
 

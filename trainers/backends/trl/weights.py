@@ -14,6 +14,7 @@ from trl.trainer.callbacks import SyncRefModelCallback
 from trl.trainer.utils import add_fused_lm_head
 
 from skillc_gym.errors import CheckpointError
+from trainers.config import TrainConfig
 from trainers.learner.objective import Objective
 from trainers.models import cast
 
@@ -89,61 +90,44 @@ def frozen_copy(model: Any) -> Any:
 class Extras:
     """Made when the model is there; part of every checkpoint, but not of the trained policy.
 
-    ``objective`` says which heads and which average it asks for. ``reference`` is the KL penalty's model where it
-    follows the policy: after each ``every`` updates, of which the policy then makes up ``weight``.
+    ``objective`` says which average it asks for and which ``heads``, by the name of the figure they give.
+    ``reference`` is the KL penalty's model where it follows the policy: after each ``every`` updates, of which the
+    policy then makes up ``weight``.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        model: Any,
-        temperature: float,
-        *,
-        reference: Any = None,
-        every: int = 1,
-        weight: float = 1.0,
-    ) -> None:
-        self.model = model
-        self.reference, self.every, self.weight = reference, every, weight
+    def __init__(self, objective: Objective, model: Any, config: TrainConfig, reference: Any) -> None:
+        self.model, self.reference = model, reference
+        self.every, self.weight = config.reference_sync_every, config.reference_sync_weight
         self.decay = objective.average_decay
         self.average: Any = None
         if self.decay is not None:
             # In bfloat16 a step towards the policy would be rounded away.
             self.average = frozen_copy(model).float()
             base = self.average.get_base_model() if hasattr(self.average, "peft_config") else self.average
-            add_fused_lm_head(base, temperature=temperature, outputs=("log_probs", "entropy"))
+            add_fused_lm_head(base, temperature=config.temperature, outputs=("log_probs", "entropy"))
         width = model.get_output_embeddings().in_features
         device = next(model.parameters()).device
-        self._names = tuple(objective.heads)
-        self._modules = torch.nn.ModuleList([objective.heads[name](width) for name in self._names]).to(device)
-
-    @property
-    def heads(self) -> dict[str, torch.nn.Module]:
-        """The heads by the name of the figure they give."""
-        return dict(zip(self._names, self._modules, strict=True))
+        self.heads = {name: make(width) for name, make in objective.heads.items()}
+        self.modules = torch.nn.ModuleList(self.heads.values()).to(device)
 
     def add_to(self, optimizer: torch.optim.Optimizer) -> None:
         """Gives the heads to the policy's optimiser, once."""
-        mine = list(self._modules.parameters())
+        mine = list(self.modules.parameters())
         known = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if mine and id(mine[0]) not in known:
             optimizer.add_param_group({"params": mine, "weight_decay": 0.0})
 
     def beside(self, model: torch.nn.Module) -> torch.nn.Module:
         """The model and the heads as one, whose gradient has one norm; the model itself without heads."""
-        return torch.nn.ModuleList([model, self._modules]) if self._names else model
+        return torch.nn.ModuleList([model, self.modules]) if self.heads else model
 
     def share_gradients(self, accelerator: Any) -> None:
         """Averages the heads' gradients over the processes, as data parallelism does with the policy's."""
         if accelerator.num_processes > 1:
-            for parameter in self._modules.parameters():
+            for parameter in self.modules.parameters():
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 parameter.grad = accelerator.reduce(parameter.grad, reduction="mean")
-
-    def after_step(self) -> None:
-        """Forgets the gradients of an optimiser step."""
-        self._modules.zero_grad()
 
     @torch.no_grad()
     def after_update(self, update: int) -> None:
@@ -160,7 +144,7 @@ class Extras:
             return
         kept = {"average": self.average, "reference": self.reference}
         states = {name: None if model is None else model.state_dict() for name, model in kept.items()}
-        torch.save({"heads": self._modules.state_dict(), **states}, folder / _FILE)
+        torch.save({"heads": self.modules.state_dict(), **states}, folder / _FILE)
 
     def load(self, folder: Path) -> None:
         """Reads them from a checkpoint; a CheckpointError if it has none."""
@@ -170,11 +154,11 @@ class Extras:
         if not path.is_file():
             raise CheckpointError(f"{folder} lacks {_FILE}, which this recipe's losses need; resume from another one.")
         saved = torch.load(path, weights_only=True, map_location="cpu")
-        self._modules.load_state_dict(saved["heads"])
+        self.modules.load_state_dict(saved["heads"])
         for name, model in (("average", self.average), ("reference", self.reference)):
             if model is not None:
                 model.load_state_dict(saved[name])
 
     @property
     def _empty(self) -> bool:
-        return not self._names and self.average is None and self.reference is None
+        return not self.heads and self.average is None and self.reference is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -22,13 +23,37 @@ from trainers.allocation import (
 from trainers.base import NotNegative, Options, Positive, Share
 
 
+class Allocator:
+    """An allocation at work; subclasses remember what they have seen."""
+
+    def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
+        self.options = options
+        self.curriculum = curriculum
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        """How many rollouts of the next group see the skill. Asked once per group, in the groups' order."""
+        return self.options.n_plus(self.curriculum, task_type, group_size)
+
+    def observe(self, batch: RolloutBatch) -> None:
+        """Takes in an update's rollouts."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it remembers, as JSON-able values."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restores what it remembered."""
+
+
 class Allocation(Options):
     """Base of an allocation: a frozen dataclass of its options.
 
-    One without memory says :meth:`n_plus`; one with memory has an :class:`Allocator` of its own and says :meth:`start`.
+    One without memory says :meth:`n_plus`; one with memory has an :class:`Allocator` of its own ``at_work``.
     """
 
     name: ClassVar[str]
+    at_work: ClassVar[type[Allocator]] = Allocator
+    """Plays it in a run."""
     pairs: ClassVar[bool] = True
     """Whether a group may hold both conditions, so that a task can be compared with itself."""
     uses_skills: ClassVar[bool] = True
@@ -52,29 +77,7 @@ class Allocation(Options):
 
     def start(self, curriculum: InternalizationCurriculum) -> Allocator:
         """The allocation at work in a run."""
-        return Allocator(self, curriculum)
-
-
-class Allocator:
-    """An allocation at work; subclasses remember what they have seen."""
-
-    def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
-        self.options = options
-        self.curriculum = curriculum
-
-    def n_plus(self, task_type: str, group_size: int) -> int:
-        """How many rollouts of the next group see the skill. Asked once per group, in the groups' order."""
-        return self.options.n_plus(self.curriculum, task_type, group_size)
-
-    def observe(self, batch: RolloutBatch) -> None:
-        """Takes in an update's rollouts."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """What it remembers, as JSON-able values."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restores what it remembered."""
+        return self.at_work(self, curriculum)
 
 
 @dataclass(frozen=True)
@@ -145,19 +148,6 @@ class Never(Allocation):
         return 0
 
 
-@dataclass(frozen=True)
-class WholeShare(Allocation):
-    """Whole groups, in the share of a type's groups that the curriculum asks for."""
-
-    name: ClassVar[str] = "drawn"
-    follows_curriculum: ClassVar[bool] = True
-    pairs: ClassVar[bool] = False
-
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With nothing carried over."""
-        return _SharingAllocator(self, curriculum)
-
-
 class _SharingAllocator(Allocator):
     """Keeps the share exact by carrying the remainder over, without a random stream of its own."""
 
@@ -182,22 +172,68 @@ class _SharingAllocator(Allocator):
 
 
 @dataclass(frozen=True)
+class WholeShare(Allocation):
+    """Whole groups, in the share of a type's groups that the curriculum asks for."""
+
+    name: ClassVar[str] = "drawn"
+    follows_curriculum: ClassVar[bool] = True
+    pairs: ClassVar[bool] = False
+    at_work: ClassVar[type[Allocator]] = _SharingAllocator
+
+
+def trials_by_type(batch: RolloutBatch, shown: bool) -> dict[str, Trials]:
+    """The rollouts that were shown the skill, or that were not, and how many of them were won, per task type."""
+    own = [i for i, condition in enumerate(batch.condition) if condition == shown]
+    tries = Counter(batch.task_type[i] for i in own)
+    wins = Counter(batch.task_type[i] for i in own if batch.success[i])
+    return {kind: Trials(wins[kind], count) for kind, count in tries.items()}
+
+
+class _CountingAllocator(Allocator):
+    """Counts rollouts and successes per type and condition, the past fading."""
+
+    options: ByTrials
+
+    def __init__(self, options: ByTrials, curriculum: InternalizationCurriculum) -> None:
+        super().__init__(options, curriculum)
+        self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
+
+    def n_plus(self, task_type: str, group_size: int) -> int:
+        if group_size < 2 or not self.curriculum.is_active(task_type):
+            return 0
+        return self.options.from_trials(*self._trials[task_type], group_size)
+
+    def observe(self, batch: RolloutBatch) -> None:
+        with_, without = (trials_by_type(batch, shown) for shown in (True, False))
+        for kind in sorted(set(batch.task_type)):
+            injected, plain = self._trials[kind]
+            self._trials[kind] = (self._faded(injected, with_.get(kind)), self._faded(plain, without.get(kind)))
+
+    def _faded(self, past: Trials, new: Trials | None) -> Trials:
+        fade, (wins, tries) = self.options.memory, new or Trials(0, 0)
+        return Trials(fade * past.wins + wins, fade * past.tries + tries)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"trials": {kind: [list(injected), list(plain)] for kind, (injected, plain) in self._trials.items()}}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._trials = {kind: (Trials(*pair[0]), Trials(*pair[1])) for kind, pair in state["trials"].items()}
+
+
+@dataclass(frozen=True)
 class ByTrials(Allocation):
     """Base of allocations by a type's training rollouts with and without the skill, of which past ones fade.
 
     None of a group of one sees the skill.
     """
 
+    at_work: ClassVar[type[Allocator]] = _CountingAllocator
     memory: Share = 0.9
     """Weight of past rollouts per update, below 1."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """How many rollouts of a group of at least 2 see the skill, by what a type's rollouts have shown."""
         raise NotImplementedError
-
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With nothing seen yet."""
-        return _CountingAllocator(self, curriculum)
 
 
 @dataclass(frozen=True)
@@ -297,50 +333,6 @@ class Annealed(ByGap):
         return annealed_allocation(*self.rates(injected, plain), group_size)
 
 
-class _CountingAllocator(Allocator):
-    """Counts rollouts and successes per type and condition, the past fading."""
-
-    options: ByTrials
-
-    def __init__(self, options: ByTrials, curriculum: InternalizationCurriculum) -> None:
-        super().__init__(options, curriculum)
-        self._trials = {kind: (Trials(0.0, 0.0), Trials(0.0, 0.0)) for kind in curriculum.task_types}
-
-    def n_plus(self, task_type: str, group_size: int) -> int:
-        if group_size < 2 or not self.curriculum.is_active(task_type):
-            return 0
-        return self.options.from_trials(*self._trials[task_type], group_size)
-
-    def observe(self, batch: RolloutBatch) -> None:
-        for kind in sorted(set(batch.task_type)):
-            own = [i for i, other in enumerate(batch.task_type) if other == kind]
-            seen = [[bool(batch.success[i]) for i in own if bool(batch.condition[i]) is z] for z in (True, False)]
-            injected, plain = self._trials[kind]
-            self._trials[kind] = (self._faded(injected, seen[0]), self._faded(plain, seen[1]))
-
-    def _faded(self, trials: Trials, outcomes: list[bool]) -> Trials:
-        fade = self.options.memory
-        return Trials(fade * trials.wins + sum(outcomes), fade * trials.tries + len(outcomes))
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"trials": {kind: [list(injected), list(plain)] for kind, (injected, plain) in self._trials.items()}}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        self._trials = {kind: (Trials(*pair[0]), Trials(*pair[1])) for kind, pair in state["trials"].items()}
-
-
-@dataclass(frozen=True)
-class ByDifficulty(Allocation):
-    """Every rollout sees a skill, but for half of an easy type's groups: those are probes."""
-
-    name: ClassVar[str] = "difficulty"
-    needs_memory: ClassVar[str] = "guided_library"
-
-    def start(self, curriculum: InternalizationCurriculum) -> Allocator:
-        """With no type known to be easy."""
-        return _DifficultyAllocator(self, curriculum)
-
-
 class _DifficultyAllocator(Allocator):
     def __init__(self, options: Allocation, curriculum: InternalizationCurriculum) -> None:
         super().__init__(options, curriculum)
@@ -357,6 +349,15 @@ class _DifficultyAllocator(Allocator):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self._router.load_state_dict(state)
+
+
+@dataclass(frozen=True)
+class ByDifficulty(Allocation):
+    """Every rollout sees a skill, but for half of an easy type's groups: those are probes."""
+
+    name: ClassVar[str] = "difficulty"
+    at_work: ClassVar[type[Allocator]] = _DifficultyAllocator
+    needs_memory: ClassVar[str] = "guided_library"
 
 
 ALLOCATIONS = (

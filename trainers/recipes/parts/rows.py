@@ -97,18 +97,13 @@ class ImitatedRows(RowMaker):
     """Words in a row that a thought has in common with the skill, and that nobody else said, make it a quotation; 0 for
     every thought."""
 
-    def imitated(
-        self, update: UpdateView, i: int, place: int, weight: float, *, as_played: bool = False
-    ) -> list[TrainingRow]:
-        """The rows of one rollout of the update, by its number and its place among this process's.
-
-        They stand behind the prompt without the skill, or, ``as_played``, behind that which was played.
-        """
+    def imitated(self, update: UpdateView, i: int, weight: float, *, as_played: bool = False) -> list[TrainingRow]:
+        """A rollout's rows behind the prompt without the skill, or, ``as_played``, behind that which was played."""
         trajectory = update.batch.trajectories[i]
         rows = trajectory.rows
         if not as_played:
             rows = [update.prompts.with_skill_text(row, "") for row in self._edited(trajectory, update.prompts.chat)]
-        return _rows(update, i, place, "relabelling", rows, factor=weight)
+        return _rows(update, i, "relabelling", rows, factor=weight)
 
     def _edited(self, trajectory: Trajectory, chat: ChatTokens) -> list[TokenRow]:
         if self.quoting_thoughts == "keep" or any(row.allowed for row in trajectory.rows):
@@ -180,11 +175,10 @@ class RelabelledRows(ImitatedRows):
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's relabelled rows."""
-        weights = self.weights(update)
-        number = {i: place for place, i in enumerate(update.own)}
-        return [row for i in update.own if weights[i] for row in self.imitated(update, i, number[i], float(weights[i]))]
+        weights = self._weights(update)
+        return [row for i in update.own if weights[i] for row in self.imitated(update, i, float(weights[i]))]
 
-    def weights(self, update: UpdateView) -> FloatArray:
+    def _weights(self, update: UpdateView) -> FloatArray:
         """Weight of every rollout of the update, float64[N]; the same on all processes."""
         batch = update.batch
         contrast = batch.signals.contrast if self.by_contrast else np.ones(len(batch.trajectories))
@@ -210,13 +204,12 @@ class WonRows(ImitatedRows):
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won episodes."""
-        won = np.asarray(update.batch.success) > 0
         made = []
-        for place, i in enumerate(update.own):
-            if won[i]:
-                made += self.imitated(update, i, place, 1.0)
+        for i in update.own:
+            if update.batch.success[i]:
+                made += self.imitated(update, i, 1.0)
                 if self.imitated_behind == "both" and update.batch.condition[i]:
-                    made += self.imitated(update, i, place, 1.0, as_played=True)
+                    made += self.imitated(update, i, 1.0, as_played=True)
         return made
 
 
@@ -233,8 +226,7 @@ class PlainRows(RowMaker):
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's rollouts."""
-        shown = [(place, i) for place, i in enumerate(update.own) if update.batch.condition[i]]
-        return [row for place, i in shown for row in _credited(update, i, place, "student", "")]
+        return [row for i in update.own if update.batch.condition[i] for row in _credited(update, i, "student", "")]
 
 
 @dataclass(frozen=True)
@@ -261,8 +253,8 @@ class HindsightRows(RowMaker):
         writer = StepWriter(self.least)
         return [
             row
-            for place, i in enumerate(update.own)
-            for row in _taught(update, _credited(update, i, place, "policy"), _lesson(writer, episodes[i], episodes))
+            for i in update.own
+            for row in _taught(update, _credited(update, i, "policy"), _lesson(writer, episodes[i], episodes))
         ]
 
 
@@ -284,18 +276,17 @@ def _taught(update: UpdateView, rows: Sequence[TrainingRow], text: str) -> list[
     ]
 
 
-def _credited(update: UpdateView, i: int, place: int, loss: str, text: str | None = None) -> list[TrainingRow]:
+def _credited(update: UpdateView, i: int, loss: str, text: str | None = None) -> list[TrainingRow]:
     """A rollout's rows with its advantage, behind the prompt that was played, or behind one with this text."""
     trajectory = update.batch.trajectories[i]
     values = np.broadcast_to(np.asarray(update.advantages.values[i], dtype=np.float64), trajectory.model_tokens)
     rows = [row if text is None else update.prompts.with_skill_text(row, text) for row in trajectory.rows]
-    return _rows(update, i, place, loss, rows, advantages=[values[own] for _, own in trajectory.own_rows()])
+    return _rows(update, i, loss, rows, advantages=[values[own] for _, own in trajectory.own_rows()])
 
 
 def _rows(
     update: UpdateView,
     i: int,
-    place: int,
     loss: str,
     rows: Sequence[TokenRow],
     *,
@@ -303,7 +294,7 @@ def _rows(
     advantages: Sequence[FloatArray] | None = None,
 ) -> list[TrainingRow]:
     """Rows of a rollout for one loss, which acts on it by a factor; ``advantages`` are those of each row, 0 if None."""
-    weights = {loss: update.weight(i, factor)}
+    weights, place = {loss: update.weight(i, factor)}, update.own.index(i)
     kind = update.batch.trajectories[i].episode.task_type
     given = advantages or [np.zeros(row.model_tokens) for row in rows]
     return [TrainingRow(row, own, weights, place, kind) for row, own in zip(rows, given, strict=True)]
@@ -318,10 +309,10 @@ class GuidedRows(RowMaker):
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's won guided episodes."""
         made, prompts = [], update.prompts
-        for place, i in enumerate(update.own):
+        for i in update.own:
             episode = update.batch.trajectories[i].episode
             if prompts.library is not None and episode.won and is_guided(episode.skill):
                 usual = specific_text(prompts.library, episode.task_type).text
                 rows = [prompts.with_skill_text(row, usual) for row in update.batch.trajectories[i].rows]
-                made += _taught(update, _rows(update, i, place, "guided_distillation", rows), episode.skill_text)
+                made += _taught(update, _rows(update, i, "guided_distillation", rows), episode.skill_text)
         return made

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,21 +18,21 @@ class _TensorBoard:
     """Writes a run's numbers to ``<run>/tensorboard``; the page "Custom scalars" shows the method's panels."""
 
     name: ClassVar[str] = "tensorboard"
-
-    def __init__(self) -> None:
-        self._folder = Path()
-        self._writer: Any = None
+    _make: Any
+    _writer: Any = None
 
     def start(self, folder: Path, config: Mapping[str, Any]) -> None:
-        # The first record opens the event file.
         with needs_extra("tensorboard", "tensorboard"):
-            importlib.import_module("torch.utils.tensorboard")
-        self._folder = folder / "tensorboard"
+            from torch.utils.tensorboard import SummaryWriter
+        self._make = partial(SummaryWriter, str(folder / "tensorboard"))
 
     def log(self, record: Mapping[str, Any]) -> None:
         step = int(record["step"])
         if self._writer is None:
-            self._open(step)
+            # A run that goes on from a checkpoint repeats updates that the event file holds already.
+            self._writer = self._make(purge_step=step)
+            sections = sorted({section.split("/")[0] for section in PANELS.values()})
+            self._writer.add_custom_scalars({"Skills": {name: ["Multiline", [f"^{name}/"]] for name in sections}})
         for name, value in scalars(record).items():
             self._writer.add_scalar(name, value, step)
         self._writer.flush()
@@ -40,14 +40,6 @@ class _TensorBoard:
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-    def _open(self, step: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        # A run that goes on from a checkpoint repeats updates that the event file holds already.
-        self._writer = SummaryWriter(str(self._folder), purge_step=step)
-        sections = sorted({section.split("/")[0] for section in PANELS.values()})
-        self._writer.add_custom_scalars({"Skills": {name: ["Multiline", [f"^{name}/"]] for name in sections}})
 
 
 class _Trackio:

@@ -123,15 +123,9 @@ def read_wording(text: str) -> tuple[Wording, str]:
     # Cutting the sentence out of the text is quick; parsing the 13,000 characters around it for each game is not.
     found = _TASK.search(text)
     if found is None or text.count('"task"') > 1:  # which of several counts, the whole grammar alone tells
-        grammar = parse_grammar(text)
-        return _wording(grammar), _task(grammar)
-    task = _task(parse_grammar(f'grammar :: """{{{found[0]}}}""";'))
-    return _wording_of(text[: found.start(2)] + text[found.end(2) :]), task
-
-
-@functools.lru_cache(maxsize=8)
-def _wording_of(text: str) -> Wording:
-    return _wording(parse_grammar(text))
+        return _wording(text), _task(text)
+    task = _task(f'grammar :: """{{{found[0]}}}""";')
+    return _wording(text[: found.start(2)] + text[found.end(2) :]), task
 
 
 def goal_of(task: str) -> str:
@@ -139,8 +133,8 @@ def goal_of(task: str) -> str:
     return task.removeprefix(_PREFIX).strip()
 
 
-def _task(grammar: Grammar) -> str:
-    alternatives = grammar.rules.get("task", ())
+def _task(text: str) -> str:
+    alternatives = parse_grammar(text).rules.get("task", ())
     if len(alternatives) != 1 or alternatives[0].condition:
         raise InvalidGameError("Grammar's rule 'task' is not one sentence.")
     parts = split_sentence(alternatives[0].sentence)
@@ -149,7 +143,9 @@ def _task(grammar: Grammar) -> str:
     return "".join(part.body for part in parts)
 
 
-def _wording(grammar: Grammar) -> Wording:
+@functools.lru_cache(maxsize=8)
+def _wording(text: str) -> Wording:
+    grammar = parse_grammar(text)
     needed = [*_RULES, *_OVERVIEWS, "intro", "list_empty", "list_separator", "list_last_separator"]
     rules = {name: _checked(name, _templates(grammar, name), ()) for name in needed}
     for name, expected in _OVERVIEWS.items():

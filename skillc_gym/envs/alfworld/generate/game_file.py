@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,17 +92,12 @@ def _whole(value: int) -> str:
 
 
 def _problem(house: House, named: _Named) -> str:
-    declared = [f"{name} - {kind}" for name, kind in _objects(house, named)]
-    facts = sorted(set(_facts(house, named)))
+    declared = "\n  ".join(f"{name} - {kind}" for name, kind in _objects(house, named))
+    facts = "\n  ".join(f"({fact})" for fact in sorted(set(_facts(house, named))))
     return (
-        "(define (problem generated)\n(:domain alfred)\n"
-        f"(:objects\n  {_lines(declared)}\n)\n(:init\n  {_lines(f'({fact})' for fact in facts)}\n)\n"
+        f"(define (problem generated)\n(:domain alfred)\n(:objects\n  {declared}\n)\n(:init\n  {facts}\n)\n"
         f"(:goal {_goal(house.task)})\n)\n"
     )
-
-
-def _lines(parts: Iterable[str]) -> str:
-    return "\n  ".join(parts)
 
 
 def _objects(house: House, named: _Named) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from skillc_gym.envs.webshop.search import bm25
 from skillc_gym.envs.webshop.search.analyzer import analyze
 from skillc_gym.envs.webshop.workplace import reserve
 
-DENSE_SHARE = 16
-"""A term that more than one in so many documents hold also gets a column over all documents."""
+DENSE_SHARE, DENSE_FROM = 16, 16 * 1024
+"""A term that more than one in so many documents hold also gets a column over all, in indexes of more than so many."""
 WINDOW_BITS = 14
 """A window has two to this power documents."""
 _TABLED = 1024
@@ -171,7 +171,7 @@ class IndexBuilder:
         self._write_windows(starts, docs, codes, documents)
         sizes = np.diff(starts)
         # Looking up a frequent term in some documents is one read of its column, instead of a search in its postings.
-        dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_SHARE * 1024 else sizes[:0]
+        dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_FROM else sizes[:0]
         self._save("dense_terms", dense.astype(np.int64))
         columns = self._array("columns", np.uint32 if codes.itemsize > 2 else np.uint16, len(dense), documents)
         for row, term in enumerate(dense):

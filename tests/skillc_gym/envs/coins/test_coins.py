@@ -66,19 +66,16 @@ def play(env, task_id, errs=False):
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-def test_the_expert_finds_every_coin_within_the_limit(split):
+def test_the_expert_finds_every_coin_within_the_limit_and_an_erring_one_none_in_easy_mazes(split):
     env = gymnasium.make("skillc/CoinCollector-v0", split=split, generator=SMALL)
     for task_id in env.unwrapped.task_ids:
         reward, terminated, steps = play(env, task_id)
         assert (reward, terminated) == (1.0, True)
         moves = env.unwrapped.tasks.maze(task_id).moves
         assert steps > moves
-        assert steps == moves + 1 or "/easy/" not in task_id, "in an easy maze nothing but the chain is walked"
-
-
-def test_an_erring_expert_wins_no_easy_task():
-    env = gymnasium.make("skillc/CoinCollector-v0", task_types="easy", generator=SMALL)
-    assert all(play(env, task_id, errs=True)[:2] == (0.0, False) for task_id in env.unwrapped.task_ids)
+        if "/easy/" in task_id:
+            assert steps == moves + 1, "nothing but the chain is walked"
+            assert play(env, task_id, errs=True)[:2] == (0.0, False)
 
 
 def test_what_is_read():

@@ -31,19 +31,15 @@ from skillc_gym.errors import ConfigError, MissingDataError, MissingExtraError, 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
 
 
-def test_every_combination_of_options_is_a_goal(shop):
+def test_every_combination_of_options_is_a_goal_and_human_goals_keep_their_words(shop):
     goals = open_goals(shop)
     assert len(goals) == sum(product.combinations for product in shop.products)
     texts = "".join(goals.goal(index).instruction for index in goals.range)
     for said in (" with color: red, and size: small, and price lower than", ", and price"):
         assert f"Find me machine wash area rugs{said}" in texts
-
-
-def test_human_goals_keep_their_words(shop):
     goal = open_goals(shop, kind="human").goal(0)
     assert goal.instruction.startswith("i want a machine wash thing for my home, and price lower than ")
-    assert goal.options == ("red",)
-    assert goal.weight == 1.0
+    assert (goal.options, goal.weight) == (("red",), 1.0)
 
 
 def test_a_product_without_instruction_or_with_an_empty_group_has_no_goal():
@@ -80,16 +76,12 @@ def test_limits_are_two_to_four_tens_above_the_price(price, seed):
         assert limit == NO_LIMIT
 
 
-def test_prices_are_drawn_between_both_ends():
+def test_prices_are_drawn_between_both_ends_and_the_seed_moves_them_but_not_the_order():
     pricing = [(), (5.0,), *[(9.0, 5.0)] * 100]
     shop = SmallShop(makers=(), extra=[{"pricing": one} for one in pricing])
     prices = Facts(shop).prices(random.Random(0)).tolist()
-    assert prices[:2] == [100.0, 5.0]
+    assert (prices[:2], len(set(prices[2:]))) == ([100.0, 5.0], 100)
     assert all(5.0 <= price <= 9.0 for price in prices[2:])
-    assert len(set(prices[2:])) == 100
-
-
-def test_the_seed_moves_prices_but_not_the_order():
     one, other = synthetic_table(Facts(MANY), seed=0), synthetic_table(Facts(MANY), seed=1)
     moved = {name: (column != getattr(other, name)).any() for name, column in one._asdict().items()}
     assert moved == {**dict.fromkeys(one._fields, False), "prices": True, "price_upper": True}
@@ -151,18 +143,12 @@ def test_scores_lie_between_0_and_100_and_do_not_care_for_order_of_words(one, ot
     assert token_set_ratio(" ".join(reversed(one.split(" "))), other) == found
 
 
-@given(st.lists(st.sampled_from(("red", "rug", "soft", "wool")), min_size=1), texts)
-def test_a_text_whose_words_are_contained_matches(wanted, more):
-    assert matches(" ".join([*wanted, more]), " ".join(wanted))
-
-
-@given(
-    st.lists(st.sampled_from(("machine", "machines", "wash", "washable", "rug", "rugs")), min_size=1, max_size=4),
-    st.data(),
-)
-def test_matching_is_a_score_above_85(wanted, data):
+@given(st.lists(st.sampled_from(("machine", "machines", "wash", "rugs")), min_size=1, max_size=4), texts, st.data())
+def test_matching_is_a_score_above_85(wanted, more, data):
     near = data.draw(st.permutations([data.draw(st.sampled_from((word, f"{word}s", word[:-1]))) for word in wanted]))
-    assert matches(" ".join(wanted), " ".join(near)) == (token_set_ratio(" ".join(wanted), " ".join(near)) > 85)
+    text, other = " ".join(wanted), " ".join(near)
+    assert matches(text, other) == (token_set_ratio(text, other) > 85)
+    assert matches(f"{text} {more}", text), "whose words are contained"
 
 
 GOAL = SimpleNamespace(
@@ -244,25 +230,13 @@ def test_any_name_has_nouns_in_lower_case(name):
     assert all(noun and noun == noun.lower() for noun in tagger.nouns(name.lower()))
 
 
-def test_the_default_does_not_depend_on_what_is_installed():
+def test_the_default_does_not_depend_on_what_is_installed_and_a_function_becomes_a_tagger_with_an_id():
     assert noun_tagger().id == "builtin-1"
     assert noun_tagger() is noun_tagger("builtin")
     assert pickle.loads(pickle.dumps(noun_tagger())).nouns("Rug") == ("rug",)
-
-
-def test_a_function_becomes_a_tagger_with_an_id():
-    def last_word(name):
-        return name.lower().split()[-1:]
-
-    tagger = noun_tagger(last_word)
-    assert tagger.nouns("Red Rug") == ("rug",)
-    assert "last_word" in tagger.id
-    last_word.id = "last-1"
-    assert noun_tagger(last_word).id == "last-1"
+    tagger = noun_tagger(str.split)
+    assert (tagger.nouns("Red Rug"), tagger.id) == (("Red", "Rug"), "function-str.split")
     assert noun_tagger(tagger) is tagger
-
-
-def test_what_is_no_tagger_is_refused_and_a_missing_model_names_the_extra():
     with pytest.raises(ConfigError, match="noun_tagger"):
         noun_tagger(3)
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[spacy\]"):

@@ -16,7 +16,7 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.nodes import Node, View, page_document, page_fragment
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address, url_of
+from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address
 from skillc_gym.envs.webshop.shop.store import Store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
@@ -53,34 +53,10 @@ def test_rich_text_says_later_choices_first():
     )
 
 
-@pytest.mark.parametrize(
-    ("page", "path"),
-    [
-        (HOME, "7"),
-        (Page("results", "red  rug", 2), "search_results/7/red++rug/2"),
-        (Page("item", "rug", 1, (), 0, "", (("color", "röd"),)), 'item_page/7/B0/rug/1/{"color": "r\\u00f6d"}'),
-        (Page("sub", "rug", 1, (), 0, "Features", (("a", "b"),)), "item_sub_page/7/B0/rug/1/Features/{'a': 'b'}"),
-        (Page("done", "rug", 1, (), 0), "done/7/B0/{}"),
-    ],
-)
-def test_addresses(page, path):
-    assert url_of(page, "7", "B0") == f"http://127.0.0.1:3000/{path}"
-
-
 def test_the_options_of_a_purchase_are_safe_for_html():
     page = Page("done", product=0, options=(("b", "<it's & so>"), ("a", "é")))
     texts = [node.text for node in nodes.done_nodes(page, "B0")]
     assert '{"a": "\\u00e9", "b": "\\u003cit\\u0027s \\u0026 so\\u003e"}' in texts
-
-
-def test_an_empty_value_is_listed_and_cannot_be_clicked():
-    shop = SmallShop(makers=(), extra=[{"options": {"color": ("", "red"), "size": ("", "red")}}])
-    for compat in ("upstream", "fixed"):
-        store = Store(shop, fixes(compat))
-        body = store.body(Page("item", product=0))
-        assert body.clickables[-2:] == ("", "red")
-        assert "click[]" not in body.actions
-        assert store.act(Page("item", product=0), "click[]", np.random.default_rng(0)) is None
 
 
 ODD_SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
@@ -89,39 +65,40 @@ ODD_SHOP = SmallShop(makers=("Alderon", "Brivane"), extra=ODD)
 class Walk:
     """A customer in the odd shop, whose odd products begin at index 8."""
 
-    def __init__(self, compat, title=None):
-        self.store = Store(ODD_SHOP, fixes(compat))
-        self.page = HOME
+    def __init__(self, compat, title=None, shop=ODD_SHOP):
+        self.store = Store(shop, fixes(compat))
+        self.page, self.generator = HOME, np.random.default_rng(0)
         if title is not None:
             place = next(place for place, product in enumerate(ODD) if product["title"].strip() == title)
             self.page = self.do(f"search[{title}]").item(8 + place)
 
     def do(self, *actions):
         for action in actions:
-            page = self.store.act(self.page, action, np.random.default_rng(0))
+            page = self.store.act(self.page, action, self.generator)
             self.page, self.moved = (self.page, False) if page is None else (page, True)
         return self.page
 
 
 @pytest.mark.parametrize("compat", ["upstream", "fixed"])
-def test_options_are_chosen_and_kept_on_sub_pages(compat):
+def test_options_are_kept_on_sub_pages_and_impossible_actions_change_nothing(compat):
     walk = Walk(compat, "Boxes")
-    assert walk.do("click[red]", "click[plain]", "click[röd]").options == (("color", "röd"), ("form", "plain"))
+    chosen = walk.do("click[red]", "click[plain]", "click[röd]")
+    assert chosen.options == (("color", "röd"), ("form", "plain"))
+    for action in ("click[search]", "click[ buy now ]", "Click[features]", "buy now", "search[]", "x search[a]"):
+        assert walk.do(action) is chosen
     assert walk.do("click[features]").sub == "Features"
-    assert walk.do("click[< prev]").options == (("color", "röd"), ("form", "plain"))
-    assert walk.do("click[< prev]").options == ()
-    assert walk.page.kind == "results"
+    assert walk.do("click[< prev]") == chosen
+    assert walk.do("click[< prev]") == Page("results", "boxes", 1, walk.page.hits, visited=frozenset({8}))
     assert walk.do("click[back to search]") == HOME
 
 
 @pytest.mark.parametrize("compat", ["upstream", "fixed"])
-@pytest.mark.parametrize(
-    "action", ["click[search]", "click[ buy now ]", "Click[features]", "buy now", "search[]", "x search[a]"]
-)
-def test_actions_that_change_nothing(compat, action):
-    walk = Walk(compat, "Boxes")
-    before = walk.page
-    assert walk.do(action) is before
+def test_an_empty_value_is_listed_and_cannot_be_clicked(compat):
+    walk = Walk(compat, shop=SmallShop(makers=(), extra=[{"options": {"color": ("", "red"), "size": ("", "red")}}]))
+    body = walk.store.body(walk.do("search[thing]", "click[b000000000]"))
+    assert (body.clickables[-2:], "click[]" in body.actions) == (("", "red"), False)
+    walk.do("click[]")
+    assert not walk.moved
 
 
 @pytest.mark.parametrize(("compat", "reached"), [("upstream", False), ("fixed", True)])
@@ -134,25 +111,19 @@ def test_bracketed_values_and_asins_in_lower_case(compat, reached):
 
 
 def test_a_value_that_goes_on_behind_a_line_is_not_the_one_that_ends_there():
-    values = {"form": ("x", "x]\ny")}
-    store = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": values}]), FIXED)
-    item = HOME.item(0)
-    for action in store.body(item).actions[-2:]:
-        chosen = store.act(item, action, np.random.default_rng(0))
-        assert f"click[{chosen.options[0][1]}]" == action
-    assert store.act(item, "click[x]\ny", np.random.default_rng(0)).options == (("form", "x"),)
-    assert store.act(item, "click[x]\ny]"[:-1] + "!", np.random.default_rng(0)).options == (("form", "x"),)
-    broken = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": {"form": ("a\nb",)}}]), FIXED)
-    assert broken.act(item, "click[a\nb!", np.random.default_rng(0)) is None
+    values = ("x", "x]\ny", "a\nb")
+    store = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": {"form": values}}]), FIXED)
+    chosen = {"click[x]\ny": "x", "click[x]\ny!": "x", "click[a\nb!": None}
+    for action, value in {**{f"click[{value}]": value for value in values}, **chosen}.items():
+        page = store.act(HOME.item(0), action, np.random.default_rng(0))
+        assert (page and page.options) == (value and (("form", value),))
 
 
 def test_ids_that_differ_in_case_alone_are_all_reached():
-    store = Store(SmallShop(makers=(), extra=[{"asin": asin, "title": "Odd"} for asin in ("b6", "B6")]), FIXED)
-    results = store.act(HOME, "search[odd]", np.random.default_rng(0))
+    walk = Walk("fixed", shop=SmallShop(makers=(), extra=[{"asin": asin, "title": "Odd"} for asin in ("b6", "B6")]))
+    results, store = walk.do("search[odd]"), walk.store
     assert store.body(results).clickables.count("b6") == 1
-    first = store.act(results, "click[b6]", np.random.default_rng(0))
-    again = store.act(first.results(1), "click[b6]", np.random.default_rng(0))
-    assert (first.product, again.product) == (0, 1)
+    assert [walk.do("click[b6]").product, walk.do("click[< prev]", "click[b6]").product] == [0, 1]
     links = [store.link(results, listing, np.random.default_rng(0)) for listing in store.listings(results)]
     assert [store.page_at(link).product for link in links] == [0, 1]
 
@@ -189,9 +160,7 @@ def test_hidden_commands_of_the_search():
         walk = Walk("upstream")
         page = walk.do(f"search[{query}]")
         assert (len(page.hits) if walk.moved else None) == found
-
-
-def test_hidden_commands_have_no_terms_to_count_and_others_are_queries():
+    # They have no terms to count, and what only begins like one is a query.
     walk = Walk("upstream")
     long = walk.do(f"search[<c> beauty {' '.join(f'w{number}' for number in range(1100))}]")
     assert (walk.moved, len(long.hits), long.cut) == (True, 2, False)
@@ -211,23 +180,17 @@ def test_queries_of_too_many_terms_are_cut(compat, moved, term):
 
 
 def test_random_results_are_drawn_again_at_every_turn():
-    store = Store(SmallShop(makers=[f"M{number}" for number in range(20)]), UPSTREAM)
-    rng = np.random.default_rng(0)
-    first = store.act(HOME, "search[<r>]", rng)
-    second = store.act(first, "click[next >]", rng)
-    assert len(set(first.hits)) == len(second.hits) == 50
-    assert first.hits != second.hits
+    walk = Walk("upstream", shop=SmallShop(makers=[f"M{number}" for number in range(20)]))
+    first, second = walk.do("search[<r>]").hits, walk.do("click[next >]").hits
+    assert (len(set(first)), len(second), first != second) == (50, 50, True)
 
 
-def test_marks_follow_the_address_or_the_choice():
+def test_options_are_marked_by_choice_or_address_and_followed_links_until_the_index_page():
     page = Page("item", 'a "red" rug', 1, (0,), 8, "", (("color", "röd"),), frozenset({8}))
     for chosen, marked in ((FIXED, "röd"), (UPSTREAM, "red")):
         store = Store(ODD_SHOP, chosen)
         clicked = store.clicked(page, store.url(page, "0"))
         assert [node.text for node in store.nodes(page) if node.kind == "option" and clicked(node)] == [marked]
-
-
-def test_followed_links_are_marked_until_the_index_page():
     walk = Walk("fixed")
     walk.do("search[boxes]", "click[b000000008]", "search[boxes]")
     clicked = walk.store.clicked(walk.page, "")

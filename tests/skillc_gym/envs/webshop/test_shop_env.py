@@ -50,8 +50,7 @@ def test_the_first_page(env):
     observation, info = env.reset(options={"task_id": "synthetic/0"})
     assert observation == f"WebShop [SEP] Instruction: [SEP] {info['goal']} [SEP] Search"
     assert info["available_actions"] == info["admissible_commands"] == ["search[<query>]"]
-    assert (info["has_search_bar"], info["clickables"], info["page"]) == (True, ["search"], "index")
-    assert (info["task_id"], info["task_type"], info["noun_tagger"]) == ("synthetic/0", TASK_TYPE, "builtin-1")
+    assert (info["page"], info["task_type"], info["noun_tagger"]) == ("index", TASK_TYPE, "builtin-1")
 
 
 def test_a_purchase_ends_and_scores(env):
@@ -86,7 +85,7 @@ def test_after_a_purchase_nothing_changes_but_upstream_goes_on(env):
 
 
 @pytest.mark.parametrize("mode", OBSERVATION_MODES)
-def test_long_actions_are_searched_as_upstream_searches_them(mode):
+def test_modes_show_the_same_pages_and_long_actions_are_searched_as_upstream_searches_them(mode):
     action = f"search[{'alderon rug ' * 8_000}]"
     for compat, page in (("fixed", "index"), ("upstream", "results")):
         env = WebShopEnv(data=SHOP, compat=compat, observation_mode=mode)
@@ -95,16 +94,10 @@ def test_long_actions_are_searched_as_upstream_searches_them(mode):
         assert (info["action_valid"], action in env.action_space) == (page == "results",) * 2
         assert observation in env.observation_space
     assert play(env, RUG[0])[4]["clickables"] == info["clickables"]
+    shown, *_, info = play(env, *RUG, "click[features]")
+    assert info == play(WebShopEnv(data=SHOP, compat="upstream"), *RUG, "click[features]")[4]
+    assert shown == env.url if mode == "url" else "Machine wash: easy." in shown
     assert play(env, f"search[{'😀' * (1 << 18)}]")[4]["action_valid"] is False
-
-
-@pytest.mark.parametrize("mode", OBSERVATION_MODES)
-def test_modes_show_the_same_pages(mode, env):
-    other = WebShopEnv(data=SHOP, observation_mode=mode)
-    seen, expected = play(other, *RUG, "click[features]"), play(env, *RUG, "click[features]")
-    assert seen[4] == expected[4]
-    assert "features" in other.url.lower()
-    assert seen[0] == other.url if mode == "url" else "Machine wash: easy." in seen[0]
 
 
 @pytest.mark.parametrize(
@@ -141,23 +134,14 @@ def test_wrong_arguments_are_named(error, said, options):
         WebShopEnv(**{"data": SHOP, **options})
 
 
-def test_a_tagger_of_yours_is_named_in_results():
-    *_, info = play(WebShopEnv(data=SHOP, noun_tagger=lambda name: []), *RUG, "click[buy now]")
-    assert "lambda" in info["noun_tagger"]
-    assert info["title_score"] == 0.2
-
-
-def test_copies_share_the_shop_but_not_the_customer(env):
-    play(env, *RUG)
+def test_a_tagger_of_yours_is_named_in_results_and_copies_share_the_shop():
+    env = WebShopEnv(data=SHOP, noun_tagger=lambda name: [])
+    *_, info = play(env, *RUG, "click[buy now]")
+    assert ("lambda" in info["noun_tagger"], info["title_score"]) == (True, 0.2)
     twin = env.copy()
+    assert (twin.catalog, twin.tagger) == (env.catalog, env.tagger)
     with pytest.raises(ResetNeeded):
-        twin.step("search[rug]")
-    play(twin, "search[lamp]")
-    assert env.step("click[features]")[4]["page"] == "sub"
-    assert twin.catalog is env.catalog
-    for one in (env, twin):
-        one.action_space.seed(1)
-    assert [one.action_space.sample() for one in (env, env)] == [one.action_space.sample() for one in (twin, twin)]
+        twin.get_instruction_text()
 
 
 def test_other_processes_play_the_same():
