@@ -91,6 +91,8 @@ def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
         return Skill(name, fields.string("description"), _task_types(fields, ours), text, minimal)
     except UnreadableFileError as error:
         raise SkillFileError(str(error)) from error
+    except FileNotFoundError as error:
+        raise SkillFileError(f"{file} is not there, or is a link that leads nowhere") from error
     except ValueError as error:
         raise SkillFileError(f"{file}: {error}") from error
 

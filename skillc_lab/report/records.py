@@ -55,7 +55,7 @@ class RunRecords:
         path = Path(folder) / "metrics.jsonl"
         if not path.is_file():
             raise MissingDataError(f"{path} does not exist; a report needs the folder of a training run")
-        records = [record for _, record in iter_records(path) if record is not None and "event" in record]
+        records = [record for record in iter_records(path) if "event" in record]
         return cls.of(records, current_settings(object_or_empty(Path(folder) / "config.json")))
 
     @classmethod

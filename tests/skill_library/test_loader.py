@@ -263,7 +263,7 @@ def test_links_may_not_lead_out_of_the_library_nor_nowhere(tmp_path, read):
     (linked / "SKILL.md").unlink()
     (linked / "SKILL.md").symlink_to(library / "nowhere")
     with pytest.raises(SkillFileError, match="linked"):
-        load_library(library)
+        read(library)
 
 
 def test_links_within_a_library_and_to_a_library_are_fine(tmp_path):

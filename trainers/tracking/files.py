@@ -38,15 +38,13 @@ def parse_object(content: bytes) -> dict[str, Any]:
     return found
 
 
-def iter_records(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The lines of a ``metrics.jsonl``, numbered from 1, each for itself; empty ones are left out.
+def iter_records(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a ``metrics.jsonl``: its lines that are objects with a ``step``.
 
-    A record is an object with a ``step``; None for a line that holds none (cut off by a kill, overwritten, too long).
+    Others (cut off by a kill, overwritten, too long) take no valid one with them.
     """
     with path.open("rb") as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
-            if line.strip():
-                yield number, _record(line)
+        yield from filter(None, map(_record, iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b"")))
 
 
 def _record(line: bytes) -> dict[str, Any] | None:

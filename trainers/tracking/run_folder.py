@@ -106,7 +106,7 @@ class RunFolder:
         """All records of the metrics; a damaged line is passed over, those after it count."""
         if not self.metrics_path.is_file():
             return []
-        return [record for _, record in iter_records(self.metrics_path) if record is not None]
+        return list(iter_records(self.metrics_path))
 
     def truncate(self, step: int | None) -> None:
         """Drops what a resumed run will do again: all after the step, or all; later checkpoints are set aside."""
