@@ -158,15 +158,13 @@ def _apart(heights: Sequence[float], least: float = 0.08) -> list[float]:
 
 
 def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
-    """What the picture shows, in one sentence made from its own figures."""
+    """What the picture shows, panel by panel, in one sentence made from its own figures."""
     pairs = [[_row(regime, method) for method in methods] for regime in regimes]
-    course = sorted(round(100 * (own.area.mean - base.area.mean)) for base, own in pairs)
-    ends = sorted((round(100 * own.against.difference.mean), own.against.verdict) for _, own in pairs if own.against)
-    *lower, most = ("level" if verdict == "equivalent" else str(lead) for lead, verdict in ends)
+    course = [f"{100 * (own.area.mean - base.area.mean):+.0f}" for base, own in pairs]
+    against = [own.against for _, own in pairs if own.against]
+    ends = ["level" if each.verdict == "equivalent" else f"{100 * each.difference.mean:+.0f}" for each in against]
     own = method_words(methods[1]).capitalize()
-    return (
-        f"{own}: over training {course[0]} to {course[-1]} points above GRPO, at the end {', '.join(lower)} and {most}"
-    )
+    return f"{own} beside GRPO, in points: over training {', '.join(course)}; at the end {', '.join(ends)}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------
