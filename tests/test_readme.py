@@ -153,7 +153,7 @@ def test_the_findings_are_the_records():
         r"On the games (\d+) to (\d+) is \[borderline": game_ends,
         r"in the shop both end at (\d+) to (\d+)": (shop_ends[0], shop_ends[-1]),
         r"now and then\*\* .*? it ends at (\d+) %, GRPO at (\d+)": easy_ends,
-        r"In the shop by (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": (round(100 * lead) for lead in shop_leads),
+        r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": (round(100 * lead) for lead in shop_leads),
         r"ends (\d+) points lower, with the skill (\d+)": (
             round(100 * guard.against.difference.mean),
             round(100 * lost),
