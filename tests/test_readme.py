@@ -144,7 +144,7 @@ def test_the_findings_are_the_records():
         (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy)
     )
     hotter = tuned("main_shop")
-    shop_leads = (regime.row(RECOMMENDED).area.mean - regime.rows[0].area.mean for regime in (shop, hotter))
+    shop_leads = [round(100 * (each.row(RECOMMENDED).area.mean - each.rows[0].area.mean)) for each in (shop, hotter)]
     shop_ends = sorted(map(percent, (hotter.rows[0], shop.rows[0], shop.row(RECOMMENDED))))
     pair = "contrastive_relabelling"
     leads = [round(100 * regime.row(pair).against.difference.mean) for regime in (untuned, cooler)]
@@ -153,7 +153,7 @@ def test_the_findings_are_the_records():
         r"On the games (\d+) to (\d+) is \[borderline": game_ends,
         r"in the shop both end at (\d+) to (\d+)": (shop_ends[0], shop_ends[-1]),
         r"now and then\*\* .*? it ends at (\d+) %, GRPO at (\d+)": easy_ends,
-        r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": (round(100 * lead) for lead in shop_leads),
+        r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": shop_leads,
         r"ends (\d+) points lower, with the skill (\d+)": (
             round(100 * guard.against.difference.mean),
             round(100 * lost),
