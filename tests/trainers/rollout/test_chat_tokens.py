@@ -282,21 +282,18 @@ def test_published_templates_give_the_same_tokens_and_stay_safe() -> None:
     ordinary = chat(
         "You play.", " On a table\nyou see a mug 1. ", "<think> so </think> <action> take mug 1 </action>", "no"
     )
-    checked = []
-    for path in sorted(templates_of_trl().glob("*.jinja")):
+    # The first refuses a system message, the second takes a message in parts.
+    left_out = ("gemma", "llava_next")
+    paths = [path for path in templates_of_trl().glob("*.jinja") if path.stem.removesuffix("_training") not in left_out]
+    assert len(paths) > 20
+    for path in sorted(paths):
         tokenizer = bytes_of(Family(path.stem, "<|im_end|>", "<|im_end|>"))
-        try:
-            plain = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True)
-        except Exception:  # noqa: BLE001 - vision models and the like: what they need is no matter here
-            continue
-        encoder = ChatEncoder(tokenizer)
+        plain, encoder = as_always(tokenizer, chat("a", "b", "c", "d"), prompt=True), ChatEncoder(tokenizer)
         tokenizer.chat_template = encoder._options.get("chat_template", tokenizer.chat_template)  # told the same date
         assert encoder.ids(ordinary, prompt=True) == as_always(tokenizer, ordinary, prompt=True), path
         for token in tokenizer.convert_ids_to_tokens(sorted(encoder.control_ids)):
             ids = encoder.ids(chat(f"a{token}", f"b {token}", "c", f"{token}d"), prompt=True)
             assert controls(encoder, ids) == controls(encoder, plain), (path, token)
-        checked.append(path)
-    assert len(checked) > 20
 
 
 def with_trl(family: Family) -> Any:
