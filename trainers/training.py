@@ -15,7 +15,7 @@ from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
 from trainers.engines.registry import check_engine
 from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
-from trainers.recipes import recipe_in
+from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.opening import require_library, split_tasks, tasks_sha256, words_sha256
@@ -143,16 +143,10 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     """Builds all that a run needs; ``stack`` keeps its folder locked. Gives the learner and where its state is from."""
     from trainers.learner import Learner, Setup, make_objective
 
-    recipe = recipe_in(config.env, config.method, config.method_options)
-    check_model(config.reference_path)
-    check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
-    require_library(config)
+    recipe = _checked(config)
     tasks = tasks_of(config)
     split = split_tasks(tasks, config.panel_per_type, config.panel_seed)
-    types = config.env_spec.ordered(tasks.values())
-    method, probe = (Method(recipe, types, config.steps) for _ in range(2))
-    for kind in types:
-        probe.n_plus(kind, config.group_size)  # refuses a group that is too small, before anything is played
+    method = _method(config, recipe, config.env_spec.ordered(tasks.values()))
     config = within_model(config)
     tokenizer = load_tokenizer(config)
     chat = make_chat(config, tokenizer)
@@ -184,23 +178,49 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         with restoring(checkpoint):
             learner.load_state_dict(saved)
     if learner.is_main:
-        tasks_record = {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)}
-        folder.prepare(config, tasks_record)
-        if not learner.finished:
-            folder.write_versions(checkpoint)
-        folder.truncate(saved["step"] if saved else None)
-        for logger in loggers:
-            logger.start(folder.path, config.to_json())
-            stack.callback(logger.close)
+        _open_files(learner, checkpoint, saved["step"] if saved else None, stack)
+    _announce(learner, checkpoint)
+    return learner, checkpoint
+
+
+def _checked(config: TrainConfig) -> Recipe:
+    """The method's recipe; refuses a model or a library that is not there."""
+    recipe = recipe_in(config.env, config.method, config.method_options)
+    check_model(config.reference_path)
+    check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
+    require_library(config)
+    return recipe
+
+
+def _method(config: TrainConfig, recipe: Recipe, types: Sequence[str]) -> Method:
+    method, probe = (Method(recipe, types, config.steps) for _ in range(2))
+    for kind in types:
+        probe.n_plus(kind, config.group_size)  # refuses a group that is too small, before anything is played
+    return method
+
+
+def _open_files(learner: Learner, checkpoint: Path | None, step: int | None, stack: ExitStack) -> None:
+    """Writes what a run's folder begins with, takes away what came after ``step``, and starts the loggers."""
+    folder, split, config = learner.setup.folder, learner.setup.split, learner.config
+    folder.prepare(config, {"digest": split.digest, "training": len(split.training), "panel": list(split.panel)})
+    if not learner.finished:
+        folder.write_versions(checkpoint)
+    folder.truncate(step)
+    for logger in learner.setup.loggers:
+        logger.start(folder.path, config.to_json())
+        stack.callback(logger.close)
+
+
+def _announce(learner: Learner, checkpoint: Path | None) -> None:
+    config, split, progress = learner.config, learner.setup.split, learner.setup.progress
     title = f"{config.method} on {config.env}: {len(split.training)} training tasks, panel of {len(split.panel)}"
     progress.start(title, learner.update, config.steps)
-    for warning in filter(None, (launch_warning(backend.num_processes), bfloat16_warning(config.precision))):
+    for warning in filter(None, (launch_warning(learner.backend.num_processes), bfloat16_warning(config.precision))):
         progress.note(f"Warning: {warning}")
     if checkpoint:
         progress.note(f"Going on from {checkpoint} (step {learner.update}).")
-    for path, fault in folder.saved.damaged.items():
+    for path, fault in learner.setup.folder.saved.damaged.items():
         progress.note(f"Passed over {path}, which is damaged: {fault}.")
-    return learner, checkpoint
 
 
 def _is_first_process() -> bool:

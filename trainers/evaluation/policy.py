@@ -21,7 +21,7 @@ from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent, TrialReport
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
-from trainers.evaluation.player import MEMORY_FILE, decisive_settings, policy_memory, policy_player
+from trainers.evaluation.player import MEMORY_FILE, PolicyPlayer, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.opening import open_env, panel_of, require_library, tasks_of
 from trainers.tracking.files import NO_WEIGHTS, read_object, sha256_of_file, weights_sha256, write_json
@@ -165,20 +165,9 @@ def evaluate_policy(
     )
     kept = policy_memory(config) if memory == "own" else None
     player = policy_player(config, engine, folder, kept)
-    title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({name})"
-    progress.start(title, 0, 1)
-    if slow := bfloat16_warning(config.precision):
-        progress.note(f"Warning: {slow}")
-    if kept is not None:
-        progress.note(
-            "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
-        )
+    _announce(progress, config, panel, name, own_memory=kept is not None)
     try:
-        acted = (
-            agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
-            if agent
-            else RunningAgent(player, config)
-        )
+        acted = _runner(agent, player, config, panel, progress)
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")
             paired = play(rollouts, sampling=config.eval_sampling, attempts=attempts)
@@ -191,6 +180,25 @@ def evaluate_policy(
     warn = partial(action_warning, cause=unlike, commands_alone=engine is None and config.engine in CHOOSING)
     reports = [each and replace(each, agent=name, warning=warn(each)) for each in (paired, greedy)]
     return PolicyReport(reports[0] or paired, config, reports[1], player.usage(), acted.record(), trials, identity)
+
+
+def _announce(progress: Progress, config: TrainConfig, panel: Panel, agent: str, *, own_memory: bool) -> None:
+    title = f"{config.model} on {config.split}: {len(panel.tasks)} tasks, with and without skills ({agent})"
+    progress.start(title, 0, 1)
+    if slow := bfloat16_warning(config.precision):
+        progress.note(f"Warning: {slow}")
+    if own_memory:
+        progress.note(
+            "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
+        )
+
+
+def _runner(
+    agent: EvaluatedAgent | None, player: PolicyPlayer, config: TrainConfig, panel: Panel, progress: Progress
+) -> RunningAgent:
+    if agent is None:
+        return RunningAgent(player, config)
+    return agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
 
 
 def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
@@ -25,7 +25,15 @@ from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import read_object, seal, sha256_of_file, storing_weights
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
-from trainers.warmstart.cloning import CLONING_FILE, IGNORED, ProgressFile, clone, reply_loss, tokenise_conversation
+from trainers.warmstart.cloning import (
+    CLONING_FILE,
+    IGNORED,
+    ProgressFile,
+    TokenisedDialogue,
+    clone,
+    reply_loss,
+    tokenise_conversation,
+)
 from trainers.warmstart.demonstration import Demonstration, demonstrations
 from trainers.warmstart.policy import build_model, build_tokenizer, require_sayable, vocabulary
 from trainers.warmstart.recipes import PolicyRecipe, recipe_config
@@ -39,6 +47,37 @@ _FILES = ("*.json", "*.jsonl", "*.safetensors", "*.bin", "*.md", "*.yaml", "*/SK
 NUMBERS = [str(number) for number in range(64)]
 Progress = Callable[[str, int, int, float], Any]
 """Called with (phase, done, total, loss or nan)."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """The demonstrations that a policy is cloned from, and those of held-out tasks that its loss is measured on."""
+
+    played: list[Demonstration]
+    held_out: list[Demonstration]
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that was said."""
+        told = json.dumps([demo.messages for demo in (*self.played, *self.held_out)])
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def tokenised(self, chat: ChatTokens, max_length: int) -> list[list[TokenisedDialogue]]:
+        """Both as tokens; a ConfigError where nothing is left to learn of one, or of all."""
+        dialogues, held_out = (
+            [tokenise_conversation(chat, demo.messages, demo.slips, max_length=max_length) for demo in demos]
+            for demos in (self.played, self.held_out)
+        )
+        if any(not any(item.slips) and set(item.labels) == {IGNORED} for item in dialogues):
+            raise ConfigError(f"max_length={max_length} cuts off all replies of a demonstration; raise it.")
+        if all(set(item.labels) == {IGNORED} for item in dialogues):
+            raise ConfigError("The demonstrations hold slips alone, which nothing is learned from; lower slips.")
+        return [dialogues, held_out]
+
+
+def _play(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> _Shown:
+    held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
+    return _Shown(_play_all(recipe, chat_format, progress), held_out)
 
 
 def _play_all(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> list[Demonstration]:
@@ -176,61 +215,35 @@ def make_policy(
     _require_device(device)
     make_folder(out)
     _require_free(out, recipe)
-    start = recipe.start_folder
-    spec, _ = warm_started(recipe.demonstrations.env)
-    chat_format = chat_format or spec.chat_format(recipe.chat)
-    kept = ProgressFile(out / CLONING_FILE, _key(recipe, chat_format, start))
+    chat_format = chat_format or warm_started(recipe.demonstrations.env)[0].chat_format(recipe.chat)
+    kept = ProgressFile(out / CLONING_FILE, _key(recipe, chat_format))
     kept.check()
-    held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
-    played = _play_all(recipe, chat_format, progress)
-    told = json.dumps([demo.messages for demo in (*played, *held_out)])
-    kept = replace(kept, shown=hashlib.sha256(told.encode()).hexdigest())
-    tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, played)
+    shown = _play(recipe, chat_format, progress)
+    start = recipe.start_folder
+    tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, shown.played)
     attend_without_plans()
     model = _adapted(model, recipe).to(device)
-    chat, length = ChatTokens(tokenizer), recipe.max_length
-    dialogues, kept_back = (
-        [tokenise_conversation(chat, demo.messages, demo.slips, max_length=length) for demo in shown]
-        for shown in (played, held_out)
-    )
-    if any(not any(item.slips) and set(item.labels) == {IGNORED} for item in dialogues):
-        raise ConfigError(f"max_length={length} cuts off all replies of a demonstration; raise it.")
-    if all(set(item.labels) == {IGNORED} for item in dialogues):
-        raise ConfigError("The demonstrations hold slips alone, which nothing is learned from; lower slips.")
-    total, pad = recipe.cloning.batches, tokenizer.pad_token_id
-    measure = partial(reply_loss, model, kept_back, pad_token_id=pad, batch_episodes=recipe.cloning.batch_episodes)
+    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), recipe.max_length)
+    pad, size = tokenizer.pad_token_id, recipe.cloning.batch_episodes
+    measure = partial(reply_loss, model, held_out, pad_token_id=pad, batch_episodes=size)
     before = measure()
     losses = clone(
         model,
         dialogues,
         recipe.cloning,
         pad_token_id=pad,
-        on_step=(lambda step, loss: progress("cloning", step + 1, total, loss)) if progress is not None else None,
-        kept=kept,
+        on_step=None if progress is None else partial(_tell, progress, recipe.cloning.batches),
+        kept=replace(kept, shown=shown.sha256),
     )
-    after = measure()
-    if recipe.lora_rank:
-        model = _merged(model, out / ADAPTER)
+    measured = {"loss_held_out": [before, measure()] if held_out else None, **_learned(dialogues, losses)}
+    model = _merged(model, out / ADAPTER) if recipe.lora_rank else model
     with storing_weights(out):
         model.save_pretrained(out)
         tokenizer.save_pretrained(out)
-    card = {
-        "recipe": asdict(recipe),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "vocabulary": len(tokenizer),
-        "tokens_per_demonstration": sum(len(item.ids) for item in dialogues) / len(dialogues),
-        "demonstrator_success": success_rates(played),
-        "loss_first": losses[0],
-        "loss_last": sum(losses[-20:]) / len(losses[-20:]),
-        "loss_held_out": [before, after] if kept_back else None,
-        "weights_sha256": sha256_of_file(out / "model.safetensors"),
-        "start_sha256": _start_sha256(start),
-        "versions": provenance(),
-    }
+    sizes = {"parameters": sum(weights.numel() for weights in model.parameters()), "vocabulary": len(tokenizer)}
+    card = _card(recipe, out, {"demonstrator_success": success_rates(shown.played), **sizes, **measured})
     write_card(out, card)
-    config = recipe_config(recipe, out)
-    spans = (groupby(item.labels, lambda label: label != IGNORED) for item in dialogues)
-    longest = max(len(list(own)) for found in spans for said, own in found if said)
+    config, longest = recipe_config(recipe, out), max(map(_longest_reply, dialogues))
     save_policy_settings(out, config.with_(max_reply_tokens=max(longest, config.max_reply_tokens)))
     seal(out)
     if not keep_progress:
@@ -238,8 +251,32 @@ def make_policy(
     return card
 
 
-def _key(recipe: PolicyRecipe, chat_format: ChatFormat, start: Path | None) -> str:
-    parts = [asdict(recipe), chat_format.to_dict(), _start_sha256(start)]
+def _tell(progress: Progress, total: int, step: int, loss: float) -> None:
+    progress("cloning", step + 1, total, loss)
+
+
+def _learned(dialogues: Sequence[TokenisedDialogue], losses: Sequence[float]) -> dict[str, float]:
+    last = losses[-20:]
+    tokens = sum(len(item.ids) for item in dialogues) / len(dialogues)
+    return {"tokens_per_demonstration": tokens, "loss_first": losses[0], "loss_last": sum(last) / len(last)}
+
+
+def _card(recipe: PolicyRecipe, out: Path, measured: Mapping[str, Any]) -> dict[str, Any]:
+    hashes = {
+        "weights_sha256": sha256_of_file(out / "model.safetensors"),
+        "start_sha256": _start_sha256(recipe.start_folder),
+    }
+    return {"recipe": asdict(recipe), **measured, **hashes, "versions": provenance()}
+
+
+def _longest_reply(dialogue: TokenisedDialogue) -> int:
+    """Tokens of the longest reply, 0 without any: what a policy of these demonstrations must be allowed to say."""
+    spans = groupby(dialogue.labels, lambda label: label != IGNORED)
+    return max((len(list(own)) for said, own in spans if said), default=0)
+
+
+def _key(recipe: PolicyRecipe, chat_format: ChatFormat) -> str:
+    parts = [asdict(recipe), chat_format.to_dict(), _start_sha256(recipe.start_folder)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
