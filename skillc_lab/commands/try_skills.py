@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -20,6 +20,9 @@ from trainers.base import Share
 from trainers.config import Settings, TrainConfig
 from trainers.stats import MARGIN
 from trainers.tracking import RunFolder, make_progress
+
+if TYPE_CHECKING:
+    from trainers.evaluation import PolicyReport
 
 PER_TYPE = 8
 MAIN = (
@@ -63,14 +66,7 @@ class SkillTestOptions:
 def _run(options: SkillTestOptions) -> int:
     config = configured(options.settings, options.base_url).with_(library=options.skills)
     library = load_library(options.skills)
-    name = library.name
-    if options.per_type is not None and options.tasks is not None:
-        raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
-    # A control, such as mine:blank, is tested on the cases of the skills that it is a control of.
-    stem = options.skills.rpartition(":")[0]
-    own = stem if stem and not Path(options.skills).exists() else options.skills
-    brings_none = own in BUILT_IN or options.per_type is not None or options.tasks is not None
-    evals = {} if brings_none else _tasks_of_evals(config, read_evals(Path(own)))
+    evals = _own_evals(options, config)
     named = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
     per_type = PER_TYPE if options.per_type is None else options.per_type
     if per_type < 1:
@@ -78,7 +74,7 @@ def _run(options: SkillTestOptions) -> int:
     tasks = _panel(config, library, named, per_type)
     from trainers.evaluation import evaluate_policy
 
-    out = options.out or next_iteration(Path(f"{model_name(name)}-workspace"))
+    out = options.out or next_iteration(Path(f"{model_name(config.model)}-workspace"))
     with RunFolder(out).locked():
         report = evaluate_policy(
             config,
@@ -91,21 +87,39 @@ def _run(options: SkillTestOptions) -> int:
         )
         report.save_all(out)
         test = SkillTest(report.paired, options.margin)
-        about = {"library": name, "model": config.model, "env": config.env, "panel_sha256": report.paired.panel_sha256}
+        panel = report.paired.panel_sha256
+        about = {"library": library.name, "model": config.model, "env": config.env, "panel_sha256": panel}
         cases = cases_of(report.paired, evals)
         write_workspace(test, cases, out, about)
+    _tell(test, report, graded_in_words=any(case.assertions for case in cases))
+    say(f"Results: {out}")
+    _draw(out, f"{library.name} with {model_name(config.model)}: {test.overall.words()}")
+    return int(test.overall.verdict == "fail")
+
+
+def _own_evals(options: SkillTestOptions, config: TrainConfig) -> Mapping[SkillEval, Sequence[str]]:
+    """The test cases that the skills bring, and their tasks; none where the panel is named."""
+    if options.per_type is not None and options.tasks is not None:
+        raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
+    # A control, such as mine:blank, is tested on the cases of the skills that it is a control of.
+    stem = options.skills.rpartition(":")[0]
+    own = stem if stem and not Path(options.skills).exists() else options.skills
+    if own in BUILT_IN or options.per_type is not None or options.tasks is not None:
+        return {}
+    return _tasks_of_evals(config, read_evals(Path(own)))
+
+
+def _tell(test: SkillTest, report: PolicyReport, *, graded_in_words: bool) -> None:
     say(test.table())
     say("Intervals of types are wider, so that all of them hold at once in 95 of 100 tests.\n")
-    say(test.overall.words()[:1].upper() + test.overall.words()[1:] + ".")
+    words = test.overall.words()
+    say(f"{words[:1].upper()}{words[1:]}.")
     if report.usage:
         say(f"\n{usage_table(report.usage)}\n")
     if report.paired.warning:
         say(f"Warning: {report.paired.warning}")
-    if any(case.assertions for case in cases):
+    if graded_in_words:
         say(f"Assertions of {EVALS_FILE} are words: the environment graded whether tasks are solved, and nothing else.")
-    say(f"Results: {out}")
-    _draw(out, f"{name} with {model_name(config.model)}: {test.overall.words()}")
-    return int(test.overall.verdict == "fail")
 
 
 def _draw(out: Path, title: str) -> None:
