@@ -25,6 +25,7 @@ _CHANGED = {
     "library_sha256": "the skill library has changed",
     "start_sha256": "its starting point has changed",
     "end_sha256": "the settings that its end is played with have changed",
+    "files_sha256": "a file that its settings name, or its start's tokenizer, has changed",
 }
 
 
@@ -106,8 +107,12 @@ def write_cell(
 
 def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
     """Hashes of what a protocol only names: its files, and what the end is played with; None where it is not here."""
-    start = plan.starts_sha256.get(cell.start)
-    return {"library_sha256": plan.library_sha256(cell), "start_sha256": start, "end_sha256": plan.end_sha256(cell)}
+    return {
+        "library_sha256": plan.library_sha256(cell),
+        "start_sha256": plan.starts_sha256.get(cell.start),
+        "end_sha256": plan.end_sha256(cell),
+        "files_sha256": plan.files_sha256(cell),
+    }
 
 
 def kept_texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
@@ -190,10 +195,14 @@ def replay_cell(trained: ComparisonPlan, plan: ComparisonPlan, cell: Cell) -> Ce
 def _policy(trained: ComparisonPlan, cell: Cell) -> Path | str:
     if not cell.trained:
         return trained.models[cell.start]
-    policy = RunFolder(Path(trained.training(cell).run)).policy_path
-    if not (policy / "config.json").is_file():
-        raise MissingDataError(f"There is no policy {policy}; it lies where the cell was trained")
-    return policy
+    config = trained.training(cell)
+    folder = RunFolder(Path(config.run))
+    if not (folder.policy_path / "config.json").is_file():
+        raise MissingDataError(f"There is no policy {folder.policy_path}; it lies where the cell was trained")
+    # Cells may have been restored from a record, beside runs of other settings.
+    if other := config.differences(read_written(folder.path / "config.json")):
+        raise CheckpointError(f"{folder.path} was trained otherwise than its cell ({', '.join(other)})")
+    return folder.policy_path
 
 
 def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path, memory: Memory = "own") -> dict[str, Any]:

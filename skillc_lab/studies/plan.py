@@ -17,7 +17,7 @@ from trainers.config import TrainConfig, current_settings
 from trainers.evaluation import deciding_settings
 from trainers.recipes import get_recipe, recipe_in, recipe_names
 from trainers.rollout import library_sha256
-from trainers.tracking import NO_WEIGHTS, weights_sha256
+from trainers.tracking import NO_WEIGHTS, sha256_of_file, weights_sha256
 
 UNTRAINED = "untrained"
 """Stands in the place of a method for a starting point as it is."""
@@ -27,8 +27,11 @@ _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transc
 _OF_CELLS = frozenset(
     {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
+    | {"eval_temperature", "eval_greedy", "max_episode_steps"}
 )
-"""What the comparison sets for each cell itself, or all cells share: the starting point, the budget, and the tasks."""
+"""What the comparison sets for each cell, or all share: the start, the budget, the tasks, how they are measured."""
+
+_READING = ("config.json", "tokenizer*.json", "*.jinja")
 
 
 def typed(text: str) -> Any:
@@ -206,6 +209,8 @@ class ComparisonPlan:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
         config = self._played(cell)
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
+        if len(config.env_wrappers) > 1:  # sorted below, and their order counts
+            settings["wrappers"] = list(config.env_wrappers)
         if not cell.trained:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"
@@ -219,6 +224,21 @@ class ComparisonPlan:
     def end_sha256(self, cell: Cell) -> str:
         """Hash of what the end is played with: the shared settings, also where a method overrides them in training."""
         return _sha256(deciding_settings(self.evaluation(cell, "")))
+
+    def files_sha256(self, cell: Cell) -> str:
+        """Hash of the files that a cell's settings name, and of how its start reads, as far as they are here."""
+        config = self._played(cell)
+        named = [config.chat_template, config.method_options.get("bank")]
+        files = [path for path in map(Path, filter(None, named)) if path.is_file()]
+        files += sorted(found for name in _READING for found in Path(config.model_path).glob(name))
+        return _sha256([*map(sha256_of_file, files), self._references_sha256.get(config.reference_model, "")])
+
+    @cached_property
+    def _references_sha256(self) -> Mapping[str, str]:
+        """Hashes of the weights of references that are no starting points, by their names."""
+        configs = [self.training(cell) for cell in self.cells]
+        named = {config.reference_model: config.reference_path for config in configs if config.reference_model}
+        return {name: weights_sha256(Path(path)) for name, path in named.items()}
 
     @cached_property
     def starts_sha256(self) -> Mapping[str, str]:
@@ -252,7 +272,7 @@ class ComparisonPlan:
         return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="")
 
 
-def _sha256(values: Mapping[str, Any]) -> str:
+def _sha256(values: Mapping[str, Any] | Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -172,14 +172,19 @@ _FINDING = ("alfworld", "webshop", "webshop-browser")
 def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, place: str = "") -> ComparisonRecord:
     """A record with a method's cells of another one, beside its own or in the ``place`` of one of its methods.
 
-    A ConfigError where the other has none, or was validated on or has played other tasks, at another budget or from
-    other starts.
+    A ConfigError where the other has none, or was validated on or has played other tasks, at another budget, from other
+    starts or in another way.
     """
     starts = record.protocol["starts"]
     alike = all(starts.get(name, model) == model for name, model in other.protocol["starts"].items())
-    panels = [[each.protocol["settings"].get(name) for name in _PANEL] for each in (record, other)]
+    panels, measures = (
+        [[each.protocol["settings"].get(name) for name in names] for each in (record, other)]
+        for names in (_PANEL, _MEASURES)
+    )
     if panels[0] != panels[1]:
         raise ConfigError(f"{other.title} and {record.title} were validated on other tasks; they are no table")
+    if measures[0] != measures[1]:
+        raise ConfigError(f"{other.title} and {record.title} were measured in other ways ({', '.join(_MEASURES)})")
     if not alike or other.budget != record.budget:
         raise ConfigError(f"{other.title} and {record.title} differ in budget or starting points; they are no table")
     name = place or method
@@ -192,6 +197,8 @@ def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, 
 
 _PANEL = ("panel_seed", "panel_per_type")
 """Settings that choose the tasks of validations, over which means over training are paired."""
+_MEASURES = ("eval_temperature", "eval_greedy", "max_episode_steps", "skill_grade", "env_wrappers")
+"""Settings that decide what an evaluation finds."""
 
 
 def by_lead(regimes: Sequence[Regime]) -> list[str]:

@@ -35,6 +35,7 @@ from tests.skillc_lab.studies_of import METHODS, cell, won, written
 from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.stats import Difference
+from trainers.tracking import weights_sha256
 
 
 def table_of(command: Callable[[list[str]], int], tmp_path: Path, *words: str | Path) -> Any:
@@ -79,8 +80,12 @@ def evaluation(folder: Path, steps: list[int], **git: Any) -> Path:
     return folder
 
 
-def test_policies_are_told_by_step_limit_and_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    record = table_of(evaluations, tmp_path, "policies", evaluation(tmp_path / "a", [5, 20, 21, 40]))
+def test_policies_are_told_by_step_limit_and_type(tmp_path: Path, refused, monkeypatch: pytest.MonkeyPatch):
+    folder = evaluation(tmp_path / "a", [5, 20, 21, 40])
+    write(folder / "evaluation.json", {"weights_sha256": "0" * 64})
+    refused("evaluates other weights", evaluations, "policies", folder)
+    write(folder / "evaluation.json", {"weights_sha256": weights_sha256(folder)})
+    record = table_of(evaluations, tmp_path, "policies", folder)
     (found,) = record["evaluations"]
     assert [outcome["steps_with"] for outcome in found["report"]["outcomes"]] == [5, 20, 21, 40]
     assert len(found["weights_sha256"]) == 64
@@ -256,6 +261,7 @@ def test_methods_of_another_record_stand_beside_those_of_a_record_under_their_ow
     [
         (lambda values: values["protocol"]["settings"].update(budget_tokens=200), "differ in budget"),
         (lambda values: values["protocol"]["settings"].update(panel_seed=7), "validated on other tasks"),
+        (lambda values: values["protocol"]["settings"].update(eval_temperature=2.0), "measured in other ways"),
         (lambda values: move_to_panel(values, "q"), "no cells of hot on the tasks"),
     ],
 )

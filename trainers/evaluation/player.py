@@ -21,6 +21,7 @@ from trainers.models import load_model, load_tokenizer, within_model, without_ba
 from trainers.recipes import recipe_in
 from trainers.rollout.collect import GroupRollouts
 from trainers.rollout.opening import (
+    chat_sha256,
     graded_library,
     library_sha256,
     make_chat,
@@ -97,7 +98,7 @@ class TextPlayer:
         # Left out where there are none, so that journals of older versions go on.
         header = {**decisive_settings(config), **({"env_wrappers": wrappers} if wrappers else {})}
         if folder is not None:
-            header["tasks_sha256"] = tasks_sha256(config, tasks_of(config))
+            header |= {"tasks_sha256": tasks_sha256(config, tasks_of(config)), "chat_sha256": chat_sha256(config)}
         self._journal = None if folder is None else Journal(folder / "journal.jsonl", header)
         self._policies: list[tuple[TextPolicy, bool]] = []
         self._chats: list[ServerChat] = []

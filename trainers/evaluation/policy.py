@@ -23,8 +23,8 @@ from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent,
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
 from trainers.evaluation.player import MEMORY_FILE, PolicyPlayer, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
-from trainers.rollout.opening import open_env, panel_of, require_library, tasks_of
-from trainers.tracking.files import NO_WEIGHTS, read_object, sha256_of_file, weights_sha256, write_json
+from trainers.rollout.opening import chat_sha256, open_env, panel_of, require_library, tasks_of
+from trainers.tracking.files import NO_WEIGHTS, read_object, remove, sha256_of_file, weights_sha256, write_json
 from trainers.tracking.policy_settings import unlike_policy
 from trainers.tracking.progress import Progress, SilentProgress
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
@@ -59,6 +59,8 @@ class PolicyReport:
         ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
         """
         make_folder(folder)
+        for name in ("greedy", "trials.json", *(path.name for path in folder.glob("transcripts-trial-*.jsonl"))):
+            remove(folder / name)  # of an evaluation that did not come to its report
         if self.identity:
             write_json(folder / IDENTITY_FILE, self.identity)
         write_jsonl(folder / "transcripts.jsonl", self.paired.episodes)
@@ -206,13 +208,16 @@ def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:
     memory = Path(config.model_path) / MEMORY_FILE
     own = sha256_of_file(memory) if asked["memory"] == "own" and memory.is_file() else None
     hashes = {"weights_sha256": weights_sha256(Path(config.model_path)), "memory_sha256": own}
-    return {**deciding_settings(config), **json.loads(json.dumps(asked)), **hashes}
+    later = {"vllm_dtype": config.vllm_dtype, "chat_sha256": chat_sha256(config)}
+    return {**deciding_settings(config), **json.loads(json.dumps(asked)), **hashes, **later}
 
 
 def deciding_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide an evaluation's outcomes, and the hash of its skill library, as JSON-able values."""
     values = config.to_json()
     more = {name: values[name] for name in _ALSO_DECISIVE}
+    if len(config.env_wrappers) > 1:  # an object's names are compared in any order
+        more["wrappers"] = list(config.env_wrappers)
     plain: dict[str, Any] = json.loads(json.dumps({**decisive_settings(config), **more}))
     return plain
 
@@ -241,7 +246,8 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
         raise ConfigError(
             f"{folder} holds a report, and nothing says of which evaluation; name another --out, or delete it."
         ) from None
-    other = [name for name in identity if held.get(name) != identity[name]]
+    later = {"vllm_dtype", "chat_sha256"} - held.keys()  # not in evaluations of earlier versions
+    other = [name for name in identity if held.get(name) != identity[name] and name not in later]
     if other:
         told = "; ".join(f"{name} was {held.get(name)!r}, is {identity[name]!r}" for name in other)
         raise ConfigError(f"{folder} holds another evaluation: {told}. Name another --out, or delete it.")

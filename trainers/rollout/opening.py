@@ -67,6 +67,11 @@ def chat_format(config: TrainConfig) -> ChatFormat:
     return ChatFormat.from_dict({**named.to_dict(), **config.chat_options})
 
 
+def chat_sha256(config: TrainConfig) -> str:
+    """Hash of that wording: a name may stand for a file, or for another text in another version."""
+    return hashlib.sha256(json.dumps(chat_format(config).to_dict(), sort_keys=True, default=str).encode()).hexdigest()
+
+
 def require_library(config: TrainConfig) -> None:
     """Refuses (ConfigError) an environment without skills: evaluations and validations play each task with and without.
 

@@ -53,7 +53,7 @@ class Journal:
             os.fsync(file.fileno())
 
     def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-        later = {"tasks_sha256"} - theirs.keys()  # journals of earlier versions go on
+        later = {"tasks_sha256", "chat_sha256"} - theirs.keys()  # journals of earlier versions go on
         differing = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name) and name not in later]
         if differing:
             told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)

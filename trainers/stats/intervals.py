@@ -145,10 +145,14 @@ def mean_over_seeds_and_tasks(table: Sequence[Sequence[float]], level: float = 0
     return MeanEstimate(centre, Interval(centre - half, centre + half), len(table))
 
 
+_ROUNDING = 1e-18
+"""What is left of a variance where sums of equal figures were rounded differently."""
+
+
 def noise_of_mean(table: Sequence[Sequence[float]]) -> tuple[float, int]:
     """As :func:`variance_of_mean`; where nothing varied at all, that of one more win, the least that may be claimed."""
     total, freedom = variance_of_mean(table)
-    if total > 0.0:
+    if total > _ROUNDING:
         return total, freedom
     (first, *rest), *others = table
     return variance_of_mean([[first + 1.0, *rest], *others])

@@ -13,6 +13,7 @@ from skillc_gym.envs.registry import env_specs
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.card import environment_card, policy_card
+from skillc_lab.report.records import read_source
 from tests.skillc_lab.report.synthetic_run import episode
 from trainers.base import shipped_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
@@ -117,6 +118,9 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path):
     (policy / "model.safetensors").write_bytes(b"others")
     with pytest.raises(ConfigError, match="evaluates other weights"):
         policy_card(policy, evaluation)
+    (tmp_path / "run" / "metrics.jsonl").touch()
+    with pytest.raises(ConfigError, match="evaluates other weights"):
+        read_source(tmp_path / "run", after=evaluation)
 
 
 def test_a_shipped_policys_card_names_its_weights():

@@ -97,7 +97,9 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
     """Also those that were restored from a record; of an older one nobody knows."""
     library = shutil.copytree(Path(skill_library.__file__).parent / "alfworld", tmp_path / "mine")
     start = shutil.copytree(shipped_policy(), tmp_path / "start")
-    config = plan.config.with_(library=str(library))
+    template = tmp_path / "mine.jinja"
+    template.write_text("first")
+    config = plan.config.with_(library=str(library), chat_template=str(template))
     plan = replace(plan, config=config, starts={"easy": str(start)}, folder=tmp_path / "own")
     cell = plan.cells[0]
     (plan.folder / "cells").mkdir(parents=True)
@@ -111,8 +113,11 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
     text = max(library.rglob("SKILL.md"))
     text.write_text(text.read_text() + "\nMore.\n")
     (start / "model.safetensors").write_bytes(b"others")
+    template.write_text("second")
     for each in (plan, restored):
-        with pytest.raises(CheckpointError, match=r"library has changed.*starting point has changed"):
+        with pytest.raises(
+            CheckpointError, match=r"library has changed.*starting point has changed.*file that its settings name"
+        ):
             read_cell(replace(each), cell)
     assert read_cell(replace(older), cell) == result
 

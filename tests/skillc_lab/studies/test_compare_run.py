@@ -176,9 +176,9 @@ def test_cells_of_several_starts_run_seed_by_seed(toy_folder, tmp_path):
     assert changed.digest(own) != plan.digest(own)
     assert changed.digest(other) == plan.digest(other)
     # What is overridden for training alone still counts where the shared setting is what the end is played with.
-    shown = plan_of(toy_folder, tmp_path, starts=starts, overrides={"grpo": {"eval_greedy": True}})
-    greedy = replace(shown, config=shown.config.with_(eval_greedy=True))
-    assert (shown.digest(own), shown.end_sha256(own) == greedy.end_sha256(own)) == (greedy.digest(own), False)
+    shown = plan_of(toy_folder, tmp_path, starts=starts, overrides={"grpo": {"skill_grade": "minimal"}})
+    minimal = replace(shown, config=shown.config.with_(skill_grade="minimal"))
+    assert (shown.digest(own), shown.end_sha256(own) == minimal.end_sha256(own)) == (minimal.digest(own), False)
 
 
 def test_a_study_is_of_one_clean_revision(toy_folder, tmp_path, monkeypatch):
@@ -213,6 +213,7 @@ def test_a_cell_is_of_the_revisions_that_trained_and_played_it(toy_folder, tmp_p
         ({"methods": ("own",), "overrides": {"own": {"group_size": 3}}}, UnknownNameError, "own"),
         ({"overrides": {"ppo": {"steps": 3}}}, ConfigError, "not compared: ppo"),
         ({"overrides": {"grpo": {"model": "c"}}}, ConfigError, "model, which is the comparison's"),
+        ({"overrides": {"grpo": {"eval_greedy": True}}}, ConfigError, "eval_greedy, which is the comparison's"),
         ({"seeds": (-3,)}, ConfigError, "from 0 up"),
         ({"starts": {"a b": "x", "a_b": "y"}}, ConfigError, "one file name"),
     ],
@@ -272,6 +273,10 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
     played("test")
     again = recorded(tmp_path / "test", "comparison_test")
     assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
+    written = tmp_path / "runs" / f"grpo-seed{2**40}" / "config.json"
+    write_json(written, {**json.loads(written.read_text()), "learning_rate": 0.5})
+    with pytest.raises(CheckpointError, match=r"trained otherwise than its cell \(learning_rate\)"):
+        replay_cell(plan, Changed("train").plan(plan), plan.cells[0])
     for gone in (f"runs/grpo-seed{2**40}/policy", "train"):
         shutil.rmtree(tmp_path / gone)
     with pytest.raises(MissingDataError, match=r"There is no policy .*it lies where the cell was trained"):

@@ -14,7 +14,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, StorageError, Unknow
 from tests.trainers.toy_world import spec
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, PolicyReport, open_panel
+from trainers.evaluation import PairedReport, PolicyReport, deciding_settings, open_panel
 from trainers.evaluation.player import MEMORY_FILE, policy_memory
 from trainers.evaluation.policy import evaluate_policy
 from trainers.memory import SkillBank
@@ -80,9 +80,20 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
         open_panel(SHOP, 2, named=tasks)
     with pytest.raises(ConfigError, match="at least 1, got 0"):
         open_panel(SHOP, 0)
+    for stale in ("trials.json", "transcripts-trial-2.jsonl", "greedy/report.json"):
+        (tmp_path / stale).parent.mkdir(exist_ok=True)
+        (tmp_path / stale).touch()
     evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
+    assert not [*tmp_path.glob("*trial*"), *tmp_path.glob("greedy")], "of one that did not come to its report"
     with pytest.raises(ConfigError, match="tasks_sha256"):
         evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)
+    with pytest.raises(ConfigError, match="vllm_dtype was 'auto', is 'float16'"):
+        evaluate_policy(SHOP.with_(vllm_dtype="float16"), tasks=tasks, folder=tmp_path)
+
+
+def test_the_order_of_wrappers_is_part_of_an_evaluation() -> None:
+    one, other = ({name: {} for name in names} for names in (("a:A", "b:B"), ("b:B", "a:A")))
+    assert deciding_settings(SHOP.with_(env_wrappers=one)) != deciding_settings(SHOP.with_(env_wrappers=other))
 
 
 def test_a_split_is_one_of_those_that_the_environment_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -118,6 +118,11 @@ def test_one_row_or_one_column_leaves_the_other_source():
     assert stats.variance_of_mean([[1.0]]) == (0.0, 1)
 
 
+def test_figures_that_differ_by_rounding_did_not_vary():
+    rounded = stats.mean_over_seeds_and_tasks([[1.0, 1.0 - 2e-16], [1.0 - 2e-16, 1.0]])
+    assert rounded.interval.low == pytest.approx(stats.mean_over_seeds_and_tasks([[1.0, 1.0]] * 2).interval.low)
+
+
 @pytest.mark.parametrize(
     ("df", "value"), [(1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (10, 2.2281), (120, 1.9799)]
 )
