@@ -48,13 +48,16 @@ def require_task(env: gymnasium.Env[Any, Any], task_id: str | None) -> None:
     """Refuses a task that an environment of named tasks does not have: before a reset draws, or ends an episode."""
     core = env.unwrapped
     if task_id is not None and hasattr(core, "task_type_of"):
+        if not isinstance(task_id, str):
+            raise ConfigError(f"A task is named by its id here, which is a text; got {task_id!r}")
         core.task_type_of(task_id)
 
 
 class Snapshot(NamedTuple):
     """An environment's moment: small, immutable and picklable if its ``state`` is.
 
-    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it.
+    The step count of a `TimeLimit` and the random generator that chooses tasks are not part of it, nor is what wrappers
+    keep of an episode (its skill, chat, history, potential): go back within an episode, and without such wrappers.
     """
 
     task_id: str

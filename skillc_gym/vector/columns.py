@@ -141,7 +141,10 @@ def group_columns(
         "episode_seed": np.repeat(seeds, size),
         "held": held.copy(),
     }
-    return {**info_columns(infos), **own, **{f"_{key}": np.ones(len(infos), dtype=np.bool_) for key in own}}
+    columns = info_columns(infos)
+    if "_episode" in columns:  # a held member shows its last info again, and its episode ended once
+        columns["_episode"] = columns["_episode"] & ~held
+    return {**columns, **own, **{f"_{key}": np.ones(len(infos), dtype=np.bool_) for key in own}}
 
 
 def conditions_of(n_plus: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -32,6 +32,7 @@ from skillc_gym.vector.members import (
     start_group,
     step_at_once,
 )
+from skillc_gym.wrappers.curricula import ProceduralCurriculum
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 
@@ -103,6 +104,12 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.envs: list[AnyEnv] = [reduce(lambda env, wrap: wrap(env), wrappers, make()) for _ in range(self.num_envs)]
         if len({id(env.unwrapped) for env in self.envs}) < self.num_envs:
             raise ConfigError("Members share one environment; pass a function that makes a new one at every call")
+        curricula = [found.curriculum for env in self.envs if (found := find_wrapper(env, ProceduralCurriculum))]
+        if group_size > 1 and len(set(map(id, curricula))) > 1:
+            raise ConfigError(
+                "Members of a group play one task, and each has a curriculum of its own to choose it; give "
+                "ProceduralCurriculum one DifficultyCurriculum for all"
+            )
         self._describe()
         self._switchable = find_wrapper(self.envs[0], SkillInjection) is not None
         self._text = isinstance(self.single_observation_space, Text)

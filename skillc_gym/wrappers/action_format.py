@@ -9,8 +9,10 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
+from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, require_text, text_space
 from skillc_gym.values import require_switch, require_whole
+from skillc_gym.wrappers.skill_injection import has_prompt
 
 REPLY_LENGTH = 65_536
 """Longest reply in characters that the action space promises to take."""
@@ -117,6 +119,8 @@ class ActionFormat(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs)
         require_think = require_switch("require_think", require_think)
         RecordConstructorArgs.__init__(self, require_think=require_think, tail=tail)
         gymnasium.Wrapper.__init__(self, env)
+        if has_prompt(env):
+            raise ConfigError("ActionFormat stands around a ChatPrompt, whose chat would hold commands, and no replies")
         self.require_think, self.tail = require_think, tail
         self._longest = text_space(env, "action_space", "ActionFormat").max_length
         self.action_space = Unicode(max(REPLY_LENGTH, self._longest))

@@ -53,7 +53,8 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     Every type of the curriculum comes equally often, retired ones too (they go on without their skill); the skill is on
     with probability ``curriculum.rho_with(type)`` for active types and never for retired ones. A ``task_id`` or
     ``skill`` given in ``options`` is respected. The curriculum is yours: update it between episodes and the next reset
-    follows. All draws come from the environment's seed.
+    follows; processes of a vector have copies, to be set anew: ``envs.set_attr("curriculum", curriculum)``. All draws
+    come from the environment's seed.
 
     Args:
         env: A stack with a :class:`~skillc_gym.wrappers.SkillInjection` in it, over an environment with ``task_ids``

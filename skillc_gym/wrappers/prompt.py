@@ -21,7 +21,7 @@ from skillc_gym.chat import (
 from skillc_gym.envs.registry import EnvSpec, description_of
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
-from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper, require_no_autoreset
 
 PROMPT_LENGTH = 1 << 20
 """Longest user message in characters that the observation space promises, skills on or off."""
@@ -56,6 +56,7 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, chat_format=self.chat_format.to_dict())
         gymnasium.Wrapper.__init__(self, env)
         text_space(env, "observation_space", "ChatPrompt")
+        require_no_autoreset(env, "ChatPrompt")
         injection = find_wrapper(env, SkillInjection)
         if injection is not None and injection.where != "info":
             raise ConfigError("ChatPrompt writes skills into the system message; use SkillInjection(env, where='info')")

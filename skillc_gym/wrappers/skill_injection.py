@@ -88,6 +88,7 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         if find_wrapper(env, SkillInjection) is not None:
             raise ConfigError(f"{env} already has a SkillInjection; two would show the skill twice")
         _require_no_prompt(env)
+        require_no_autoreset(env, "SkillInjection")
         self.library = load_library(library)
         self._graded = {name: self.library.graded(name) for name in GRADES}
         self.where = where
@@ -160,9 +161,19 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         return chosen
 
 
+def require_no_autoreset(env: gymnasium.Env[Any, Any], wrapper: str) -> None:
+    """Refuses (ConfigError) to stand around resets that a wrapper never sees: it would stay in the first episode."""
+    if find_wrapper(env, gymnasium.wrappers.Autoreset) is not None:
+        raise ConfigError(f"{wrapper} stands around an Autoreset, whose resets it never sees; put Autoreset outside")
+
+
+def has_prompt(env: gymnasium.Env[Any, Any]) -> bool:
+    """Whether a stack has a ChatPrompt: by its attribute, as its module imports this one."""
+    return any(isinstance(vars(layer).get("chat_format"), ChatFormat) for layer in _wrappers(env))
+
+
 def _require_no_prompt(env: gymnasium.Env[Any, Any]) -> None:
-    # By its attribute: the module of ChatPrompt imports this one.
-    if any(isinstance(vars(layer).get("chat_format"), ChatFormat) for layer in _wrappers(env)):
+    if has_prompt(env):
         raise ConfigError(
             f"SkillInjection stands around the ChatPrompt of {env}, whose prompts would never hold the skill; put it "
             "inside: ChatPrompt(ActionFormat(SkillInjection(env, where='info'))), or "

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_whole
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
 
 class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
@@ -29,11 +30,12 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
     Args:
         env: A text environment whose ``info`` has ``admissible_commands``.
         commands: The commands in the order of their numbers; by default the environment's ``all_commands()``, for which
-            ALFWorld loads every task once: name a small game set, or give your own list.
+            ALFWorld loads every task once: name a small game set, or give your own list. Where the environment leaves
+            words to the agent (``search[<query>]``), all that fit are admissible.
 
     Raises:
-        ConfigError: The list is empty or repeats itself; at a reset, or at a step that does not end the episode, if
-            none of its commands is admissible; at a step, if the action is none of their numbers.
+        ConfigError: The list is empty, repeats itself or holds such a pattern; at a reset, or at a step that does not
+            end the episode, if none of its commands is admissible; at a step, if the action is none of their numbers.
 
     Examples:
         >>> env = DiscreteCommands(gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types="pick",
@@ -53,6 +55,8 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
                 f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}. {env} does not "
                 "list its own where these are none: give DiscreteCommands(env, commands=[...])"
             )
+        if open_ended := list(filter(_PATTERN.search, self.commands)):
+            raise ConfigError(f"DiscreteCommands needs whole commands, and {open_ended[0]!r} leaves words to the agent")
         self._index = {command: index for index, command in enumerate(self.commands)}
         self._mask = np.zeros(len(self.commands), np.int8)
         self.action_space = Discrete(len(self.commands))
@@ -74,12 +78,18 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
 
     def _masked(self, info: dict[str, Any], executed: str, ended: bool) -> dict[str, Any]:
         self._mask = np.zeros(len(self.commands), np.int8)
-        self._mask[[self._index[name] for name in info["admissible_commands"] if name in self._index]] = 1
+        listed = info["admissible_commands"]
+        self._mask[[self._index[name] for name in listed if name in self._index]] = 1
+        for before, after in (_PATTERN.split(name, maxsplit=1) for name in listed if _PATTERN.search(name)):
+            fits = [name.startswith(before) and name.endswith(after) for name in self.commands]
+            self._mask[fits] = 1
         if not ended and not self._mask.any():
             raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")
         return {**info, "action_mask": self._mask.copy(), "executed_action": executed}
 
 
+_PATTERN = re.compile(r"<\w+>(?=\])")
+"""Words that are left to the agent within a command's brackets."""
 _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
 
 
@@ -129,13 +139,20 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Puts the first observation and the last few exchanges in front of the newest observation.
 
     The first observation is kept because it holds the task. Actions are shown as ``> command``. ``length`` says how
-    many past exchanges (observation and action) are shown, 1 or more.
+    many past exchanges (observation and action) are shown, 1 or more. A ConfigError around a SkillInjection that writes
+    into observations: its text would stand in every exchange.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], length: int = 4) -> None:
         length = require_whole("length", length, 1)
         RecordConstructorArgs.__init__(self, length=length)
         gymnasium.Wrapper.__init__(self, env)
+        injection = find_wrapper(env, SkillInjection)
+        if injection is not None and injection.where == "observation":
+            raise ConfigError(
+                f"TextHistory stands around the SkillInjection of {env}, whose text every exchange would repeat; put "
+                "it inside: SkillInjection(TextHistory(env)), or a function that makes TextHistory(env) for a vector"
+            )
         space = text_space(env, "observation_space", "TextHistory")
         room = (length + 2) * (space.max_length + 1) + length * _ROOM_FOR_ACTION
         self.observation_space = Unicode(room, min_length=space.min_length)

@@ -76,9 +76,9 @@ class WebShopEnv(TextTaskEnv):
         generator: Options of the generator, with data="generated" only.
         goal_order: "upstream" for its shuffle of the goals (seed 233), or "verl-agent" for that one's (seed 42), in
             which an index names another task and "train" begins at goal 500 ("valid" and "test" are both the goals
-            before it), or "verl-agent:1000:128" for the goals that its vector of that seed and so many groups draws,
-            or "products" to keep a product's goals together: the split "test" then asks for products that "train"
-            never asks for.
+            before it), or "verl-agent:1000:128" for the goals of "train" or "test" that its vector of that seed and
+            so many groups draws, or "products" to keep a product's goals together: the split "test" then asks for
+            products that "train" never asks for.
         image_features: An ``.npz`` file of the features of products' pictures, for `get_image`.
         render_mode: "ansi" or "html" to draw the page, "rgb_array" for its text as a picture; None otherwise.
         **upstream: Arguments under upstream's names (human_goals, num_products, show_attrs, ...), which are taken for

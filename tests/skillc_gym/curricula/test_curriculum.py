@@ -268,6 +268,8 @@ def test_a_reset_that_is_refused_moves_no_draw(make, toy_library):
         env.reset(seed=3)
     with pytest.raises(UnknownNameError):
         refused.reset(seed=9, options={"task_id": "nowhere"})
+    with pytest.raises(ConfigError, match="which is a text; got 3"):
+        refused.reset(seed=9, options={"task_id": 3})
     assert [plain.reset()[1]["task_id"] for _ in range(6)] == [refused.reset()[1]["task_id"] for _ in range(6)]
 
 

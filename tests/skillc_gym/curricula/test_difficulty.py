@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ActionFormat, ProceduralCurriculum
 
 TASKS = {kind: {level: [f"{kind}{level}{n}" for n in "ab"] for level in (0.0, 0.5, 1.0)} for kind in ("heat", "cool")}
@@ -124,6 +126,14 @@ def test_the_wrapper_respects_a_named_task_and_counts_finished_episodes_only():
             env.step("look")
         assert record.episodes == episodes
     assert record.success == 0.0
+
+
+def test_members_of_a_group_share_their_curriculum():
+    with pytest.raises(ConfigError, match="one DifficultyCurriculum for all"):
+        PairedVectorEnv("skillc/ALFWorld-v0", 1, 2, wrappers=(ProceduralCurriculum,), **MAKE)
+    shared = DifficultyCurriculum.of(gymnasium.make("skillc/ALFWorld-v0", **MAKE))
+    wrap = partial(ProceduralCurriculum, curriculum=shared)
+    assert PairedVectorEnv("skillc/ALFWorld-v0", 2, 2, wrappers=(wrap,), **MAKE).reset(seed=0)
 
 
 def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt_and_counts_its_own_tasks():

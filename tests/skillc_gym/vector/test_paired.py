@@ -5,7 +5,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from toy_env import ToyEnv
 
 from skill_library import SkillText, load_library
@@ -70,6 +70,14 @@ def test_finished_members_are_held_until_reset(groups):
     assert groups.episode_lengths.tolist() == [2, 4, 4, 4, 4, 4]
     assert groups.episode_returns.tolist() == [1, 0, 0, 0, 0, 0]
     assert groups.metadata["autoreset_mode"] is gymnasium.vector.AutoresetMode.DISABLED
+
+
+def test_an_episode_of_a_held_member_has_ended_once(toy_library):
+    groups = make(toy_library, 1, 2, wrappers=(RecordEpisodeStatistics,))
+    groups.reset(seed=0, options={"task_ids": TASKS[:1]})
+    steps = [["take key", "take key"], ["open it", "wait"], [None, "open it"], [None, None]]
+    ended = [groups.step(actions)[4].get("_episode", np.zeros(2, bool)).tolist() for actions in steps]
+    assert ended == [[False, False], [True, False], [False, True], [False, False]]
 
 
 def test_only_those_ready_are_stepped(groups):

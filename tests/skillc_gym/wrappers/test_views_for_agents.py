@@ -4,6 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import Autoreset
 from toy_env import ToyEnv, faulty
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
@@ -77,6 +78,12 @@ def test_gymnasium_accepts_numbered_commands(numbered):
         check_env(env, skip_render_check=True)
 
 
+def test_words_that_are_left_to_the_agent_may_be_chosen_beforehand():
+    env = DiscreteCommands(gymnasium.make("skillc/WebShop-v0", data="generated"), ["search[rug]", "click[next >]"])
+    assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 0]
+    assert env.step(0)[-1]["action_valid"]
+
+
 def test_a_history_shows_the_task_and_the_last_exchanges():
     env, plain = TextHistory(pick_env(), length=2), pick_env()
     first, _ = env.reset(seed=0)
@@ -128,6 +135,11 @@ def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
         (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
+        (lambda: DiscreteCommands(pick_env(), commands=["search[<query>]"]), "leaves words to the agent"),
+        (lambda: TextHistory(SkillInjection(pick_env())), "every exchange would repeat"),
+        (lambda: SkillInjection(Autoreset(pick_env())), "SkillInjection stands around an Autoreset"),
+        (lambda: ChatPrompt(Autoreset(pick_env())), "ChatPrompt stands around an Autoreset"),
+        (lambda: ActionFormat(ChatPrompt(pick_env())), "would hold commands, and no replies"),
     ],
 )
 def test_what_cannot_work_is_refused(wrap, said):

@@ -192,8 +192,8 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
     with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
         Journal(path, {"model": "b", "chat": "default"})
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
+    Journal(path.with_name("other"), {"model": "a", "chat_sha256": "a"}).add("k", {"x": 1})
     with pytest.raises(ConfigError, match="chat_sha256 was 'a', is 'b'"):
-        Journal(path.with_name("other"), {"model": "a", "chat_sha256": "a"}).add("k", {"x": 1})
         Journal(path.with_name("other"), {"model": "a", "chat_sha256": "b"})
     path.write_text('{"date": 1}\n{"note": 2}\n')
     with pytest.raises(ConfigError, match="another evaluation"):

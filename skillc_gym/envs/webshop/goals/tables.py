@@ -213,6 +213,8 @@ def keep_goals(catalog: Catalog) -> None:
 
 def _drawn(catalog: Catalog, kind: str, split: str, order: re.Match[str]) -> GoalSet:
     """The goals that verl-agent's vector draws at a reset: from each group's order one."""
+    if split == "all":
+        raise ConfigError("verl-agent's vectors draw from the split 'train' or 'test'; name one with such a goal_order")
     seed, members, reset = (int(number or 0) for number in order.groups())
     places = split_range(split, len(open_goals(catalog, kind=kind)), "verl-agent")
     if members > len(places):

@@ -112,6 +112,7 @@ def test_modes_show_the_same_pages_and_long_actions_are_searched_as_upstream_sea
         *((UnknownNameError, "expected one of", {"goal_order": order}) for order in (None, ["upstream"])),
         *((UnknownNameError, "verl-agent", {"goal_order": order}) for order in ("verl", "verl-agent:1:0", BEYOND)),
         (ConfigError, "'train' begins at goal 1500", {"split": "train"}),
+        (ConfigError, "the split 'train' or 'test'", {"goal_order": "verl-agent:0:8"}),
         *(
             (ConfigError, "seed_prices is a whole number from 0 up, got ", {"seed_prices": seed})
             for seed in (None, 1.5, "1", True, -1)
