@@ -202,6 +202,11 @@ def test_a_reference_that_follows_is_the_policy_and_resumes_exactly(toy: Make) -
     assert timeless(run(halfway).metrics) == timeless(run(expected).metrics)
     with pytest.raises(ConfigError, match="with kl_coef=0 this run has none"):
         run(toy(reference_sync_every=1, kl_coef=0.0, method="grpo"))
+    by_reference = {"method": "opsd", "method_options": {"teacher_weights": "reference"}}
+    with pytest.raises(ConfigError, match="would move the teacher"):
+        run(toy(reference_sync_every=1, **by_reference))
+    with pytest.raises(ConfigError, match="noise into ratios"):
+        run(toy(lora_rank=2, lora_dropout=0.5, num_minibatches=2))
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ class RolloutSettings:
     """Updates and their rollouts."""
 
     steps: Count = 180
-    """Updates in all; a curriculum's K(t) is laid over them."""
+    """Updates in all; K(t) and the schedule are laid over them, also where budget_tokens ends a run."""
     budget_tokens: Count | None = None
     """Generated tokens, those of skills it writes included, after which training ends; no limit if None, which a
     comparison refuses."""

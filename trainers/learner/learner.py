@@ -19,7 +19,7 @@ from trainers.engines.random import Purpose, derive_seed
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
 from trainers.evaluation.player import save_policy_memory
 from trainers.learner.ahead import Ahead, Drawn, check_ahead
-from trainers.learner.objective import Objective, policy_value
+from trainers.learner.objective import Objective, policy_value, samples_exactly
 from trainers.learner.redrawing import Played, check_redrawing, groups_of, other_tasks, split_by_difference
 from trainers.learner.rows import RowAssembler, own_rollouts
 from trainers.learner.setup import Backend, Setup, SharedMemory
@@ -42,6 +42,16 @@ def check_run(config: TrainConfig, recipe: Recipe, processes: int) -> None:
     if config.tasks_per_step % processes:
         raise ConfigError(
             f"tasks_per_step={config.tasks_per_step} is no multiple of {processes} training processes; change one."
+        )
+    if config.lora_dropout and (config.num_minibatches > 1 or not samples_exactly(config)):
+        raise ConfigError(
+            "lora_dropout puts its noise into ratios of probabilities, which num_minibatches above 1, rollouts_ahead "
+            "and engine=vllm take; leave lora_dropout out, or these."
+        )
+    teachers = [loss.teacher.weights for loss in recipe.losses if loss.teacher]
+    if config.reference_sync_every and "reference" in teachers:
+        raise ConfigError(
+            "reference_sync_every would move the teacher of method.teacher_weights=reference; leave one of the two out."
         )
     check_redrawing(config, recipe)
     check_ahead(config, recipe, processes)

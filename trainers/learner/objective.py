@@ -175,8 +175,12 @@ def make_objective(config: TrainConfig, recipe: Recipe, pad_id: int) -> Objectiv
     for message in _without_effect(config, recipe):
         warnings.warn(message, stacklevel=2)
     losses = [loss.configured(**{name: getattr(config, name) for name in _LEFT_OPEN}) for loss in recipe.losses]
-    exact = engine_spec(config.engine).exact_logprobs and not config.rollouts_ahead
-    return Objective(losses, pad_id, exact_sampling=exact, scored=recipe.advantage.inputs)
+    return Objective(losses, pad_id, exact_sampling=samples_exactly(config), scored=recipe.advantage.inputs)
+
+
+def samples_exactly(config: TrainConfig) -> bool:
+    """Whether replies are drawn from the very probabilities that are trained."""
+    return engine_spec(config.engine).exact_logprobs and not config.rollouts_ahead
 
 
 def _without_effect(config: TrainConfig, recipe: Recipe) -> Iterator[str]:

@@ -104,7 +104,8 @@ class SkillSd(SelfDistillation):
     inputs = frozenset({"teacher_logprobs", "old_logprobs"})
 
     def _formula(self, inputs: LossInputs, teacher: torch.Tensor) -> torch.Tensor:
-        return skill_sd(inputs.logprobs, teacher, inputs.old_logprobs)
+        found = skill_sd(inputs.logprobs, teacher, inputs.old_logprobs)
+        return found * inputs.optional.get("sampling_ratio", 1.0)  # from who sampled to the weights before the update
 
 
 _LOWEST_DIFFERENCE = -20.0
@@ -217,7 +218,8 @@ class DistributionDistillation(Loss):
 class ForwardDistillation(DistributionDistillation):
     """``max(0, 2 gate - 1) KL(sg T || S)`` on skill-free rollouts: the study's variant ``forward_distillation``.
 
-    The gate is the curriculum's, so the term fades as the gap between success with and without the skill closes. Unlike
+    The gate is the curriculum's, so the term fades as the gap between success with and without the skill closes, and
+    not with the skill's withdrawal: of a type whose gap was open then, the teacher goes on reading the skill. Unlike
     the reverse divergence's, its gradient does not vanish where the student never takes the teacher's step.
     """
 

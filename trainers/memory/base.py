@@ -50,7 +50,7 @@ class Memory(Options):
 class SkillMemory:
     """A memory at work."""
 
-    shared_draws: ClassVar[bool] = True
+    shared_draws: bool = True
     """Whether pairs of the two conditions share their draws in training; not where a memory may have nothing to show,
     and a rollout with the skill would be the copy of one without."""
 
@@ -167,6 +167,7 @@ class GuidedLibrary(Memory):
 class _Guided(SkillMemory):
     def __init__(self, options: GuidedLibrary, tools: MemoryTools) -> None:
         self._library = tools.library
+        self.shared_draws = self._library is None or bool(self._library.task_types)  # general skills are held back
         self._router = DifficultyRouter()
         self._share = options.guided_share
 

@@ -26,7 +26,13 @@ from trainers.losses import (
     sdar,
     skill_sd,
 )
-from trainers.losses.distillation import DistributionDistillation, ForwardDistillation, GuidedDistillation, Relabelling
+from trainers.losses.distillation import (
+    DistributionDistillation,
+    ForwardDistillation,
+    GuidedDistillation,
+    Relabelling,
+    SkillSd,
+)
 from trainers.losses.policy_gradient import (
     EntropyBonus,
     HindsightPolicyGradient,
@@ -300,6 +306,12 @@ def test_pi_distills_student_is_weighed_by_the_whole_ratio_to_who_played_it():
         PrivilegedStudent(divergence=b, kl_coef=kl).needs_advantages for b, kl in ((0.0, 0.0), (0.0, 0.1), (0.1, 0.0))
     ]
     assert needed == [True, False, False]
+
+
+def test_skill_sds_ratio_reaches_back_to_who_sampled():
+    given = {"teacher_logprobs": TEACHER, "old_logprobs": OLD}
+    plain, lagging = (SkillSd()(inputs(**given, **more)).values for more in ({}, {"sampling_ratio": OLD * 0 + 2.0}))
+    torch.testing.assert_close(lagging, 2.0 * plain)
 
 
 def test_pi_distills_ratio_is_cut_where_clipping_leaves_it_open():

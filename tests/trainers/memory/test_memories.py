@@ -389,6 +389,7 @@ def test_skill05_knows_who_was_guided_where_one_kind_of_skill_is_missing(tmp_pat
     memory = GuidedLibrary(guided_share=0.5).start(tools(tmp_path, str(library)))
     update(memory, episode(won=False, condition=1, kind="heat", skill="heat"))
     assert [ask(memory, member=member).name for member in range(2)] == [usual, guided]
+    assert memory.shared_draws == bool(usual), "those who see nothing are no copies of the others"
 
 
 def test_what_distraction_did_is_recorded(tmp_path):
