@@ -74,7 +74,7 @@ def _run(options: SkillTestOptions) -> int:
     tasks = _panel(config, library, named, per_type)
     from trainers.evaluation import evaluate_policy
 
-    out = options.out or next_iteration(Path(f"{model_name(config.model)}-workspace"))
+    out = options.out or next_iteration(Path(f"{model_name(library.name)}-workspace"))
     with RunFolder(out).locked():
         report = evaluate_policy(
             config,
