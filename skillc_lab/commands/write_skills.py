@@ -26,6 +26,9 @@ from trainers.engines import ENGINES, check_engine
 from trainers.tracking import json_line
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
+_LONGEST_REPLY = 2048
+"""In tokens: six texts of 600 characters, and a thought before them."""
+
 
 @dataclass(frozen=True)
 class LearnSkillsOptions:
@@ -134,7 +137,14 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
 
     name = str(options.model)
     player = policy_player(
-        TrainConfig(model=name, env=options.env, engine=engine, engine_options=options.engine_options)
+        TrainConfig(
+            model=name,
+            env=options.env,
+            engine=engine,
+            engine_options=options.engine_options,
+            form="window:5",  # each question is a chat of its own, whatever a template makes of earlier turns
+            max_reply_tokens=_LONGEST_REPLY,
+        )
     )
     if not player.writes:
         raise ConfigError(

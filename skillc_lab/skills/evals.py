@@ -15,6 +15,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from skill_library import SkillFileError, read_bounded
+from skill_library.formats import unique
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, SkillCError
@@ -111,11 +112,12 @@ def cases_of(report: PairedReport, evals: Mapping[SkillEval, Sequence[str]]) -> 
     """The skill's own test cases with the tasks of each, or, where it brings none, one per task type."""
     if evals:
         return {case: frozenset(tasks) for case, tasks in evals.items()}
+    names: dict[str, str] = {}
+    for kind in report.per_type:  # each has a folder of its name
+        names[kind] = unique(short_type(kind).replace("/", "-"), names.values())
     return {
-        SkillEval(short_type(kind).replace("/", "-"), task_type=kind): frozenset(
-            each.task_id for each in report.outcomes if each.task_type == kind
-        )
-        for kind in report.per_type
+        SkillEval(name, task_type=kind): frozenset(each.task_id for each in report.outcomes if each.task_type == kind)
+        for kind, name in names.items()
     }
 
 

@@ -203,9 +203,13 @@ def read_reply(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> TextR
     return _reply(said, usage)
 
 
+_BROKEN_OFF = ("error", "abort", "insufficient_system_resource")
+"""Of gateways, of vLLM, of DeepSeek's service."""
+
+
 def _require_whole(choice: Mapping[str, Any]) -> None:
     """Gateways give half a reply where the model behind them fails."""
-    if choice.get("error") or choice.get("finish_reason") in ("error", "abort"):
+    if choice.get("error") or choice.get("finish_reason") in _BROKEN_OFF:
         raise ValueError(f"the server broke the reply off: {str(choice.get('error') or choice['finish_reason'])[:200]}")
 
 

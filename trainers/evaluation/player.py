@@ -47,6 +47,9 @@ _PATIENCE = (
     *("requests_per_minute", "token_budget", "input_price", "output_price"),
 )
 
+_WRITTEN = 512
+"""Tokens that a writer's reply may have at least."""
+
 
 class TokenPlayer:
     """A policy that answers in tokens; arguments as of :func:`policy_player`."""
@@ -78,7 +81,8 @@ class TokenPlayer:
 
     def chat(self, seed: int) -> EngineChat:
         """The policy as a writer."""
-        return EngineChat(self._engine, self._chat, seed=seed, max_context=self.max_context)
+        longest = max(_WRITTEN, self._config.max_reply_tokens)
+        return EngineChat(self._engine, self._chat, seed=seed, max_tokens=longest, max_context=self.max_context)
 
     def usage(self) -> None:
         """Nobody counts its tokens for money."""
@@ -114,7 +118,8 @@ class TextPlayer:
 
     def chat(self, seed: int) -> ServerChat:
         """The policy as a writer."""
-        chat = ServerChat(self._engine, seed=seed, max_parallel=self._config.max_parallel, journal=self._journal)
+        longest, at_once = max(_WRITTEN, self._config.max_reply_tokens), self._config.max_parallel
+        chat = ServerChat(self._engine, seed=seed, max_parallel=at_once, journal=self._journal, max_tokens=longest)
         self._chats.append(chat)
         return chat
 

@@ -148,6 +148,8 @@ def evaluate_policy(
     progress, name = progress or SilentProgress(), agent.name if agent else "zero-shot"
     if agent and attempts > 1 and agent.trials > 1:
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
+    if greedy_too and config.eval_greedy:
+        raise ConfigError("eval_greedy plays greedily already; leave greedy_too out")
     asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
     asked["tasks_sha256"] = None if tasks is None else panel_hash(sorted(set(tasks)))
     if engine is None and engine_spec(config.engine).for_text is None:

@@ -44,6 +44,11 @@ def check_model(model: str) -> None:
             "of the form organisation/model, nor a policy that comes with the environment (`skillc starts` lists them)."
         )
     _refuse_run(folder)
+    if (folder / "adapter_config.json").is_file():  # transformers would add them, to weights that may hold them already
+        raise ConfigError(
+            f"The folder {folder} holds adapters; merge them into their model (merge_and_unload of peft), and save "
+            "that into a folder of its own."
+        )
     fault = _fault(folder)
     if fault:
         raise CheckpointError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from trainers.base import Thoughts
 
 REPLY = "<think> t </think> <action> reply </action>"
 """A reply in the form that agents are asked for; its tags are no control tokens, also where they are tokens."""
+_TAGS = ["<think>", "</think>", "<action>", "</action>"]
 _EXAMPLE: list[Message] = [{"role": "user", "content": "u"}, {"role": "assistant", "content": REPLY}]
 _MARKS = range(0xF0000, 0xFFFFE)
 """Characters of private use: one that no message holds marks a cut while the template is rendered."""
@@ -41,6 +42,7 @@ _COMMAND = "<action> reply </action>"
 _OPENING: list[Message] = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 _SAID: list[Message] = [*_OPENING, {"role": "assistant", "content": REPLY}]
 _ANSWER: list[Message] = [{"role": "user", "content": "v"}]
+_OTHERS: list[Message] = [{"role": "system", "content": "t"}, {"role": "user", "content": "w"}, _SAID[-1]]
 
 
 class ChatTokens:
@@ -107,11 +109,19 @@ class ChatTokens:
 
     def reply_text(self, reply_ids: Sequence[int]) -> str:
         """The reply in words, without special tokens, with the opening tag of a thought that the template began."""
-        text: str = self.tokenizer.decode(list(reply_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        tags, unsaid = self._encoder.special_tags, self._encoder.unsaid_ids
+        ids = [token for token in reply_ids if token not in unsaid] if tags else list(reply_ids)
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=not tags, clean_up_tokenization_spaces=False)
         begun = self.opens_thought and "<think>" not in text.partition("</think>")[0]
         return f"<think>{text}".strip() if begun else text.strip()
 
     def _check(self) -> None:
+        other = self._encoder.render([*_OTHERS, *_ANSWER], prompt=True)
+        if other[other.rfind(_COMMAND) + len(_COMMAND) :] != self._longer[self._reply_end :]:
+            raise ConfigError(
+                "The chat template writes earlier messages into later turns. Pass chat_template=FILE with one that "
+                "does not, thoughts=drop to render each turn's whole chat, or form=window:5."
+            )
         if self.thoughts == "template":
             said = self._asked + self._generated()
             turn = self._longer
@@ -153,7 +163,13 @@ class ChatEncoder:
         if isinstance(tokenizer.chat_template, str) and "strftime_now" in tokenizer.chat_template:
             said = _TODAY.sub(lambda found: repr(_DAY.strftime(found[2])), tokenizer.chat_template)
             self._options["chat_template"] = said
-        self.control_ids = self._control_ids()
+        added = {int(token): entry for token, entry in tokenizer.added_tokens_decoder.items()}
+        special = {token for token, entry in added.items() if entry.special} | set(tokenizer.all_special_ids)
+        self.special_tags = special & set(tokenizer.convert_tokens_to_ids(_TAGS)) - {tokenizer.unk_token_id}
+        """The tags that replies say and that are special tokens, which decoding would take out."""
+        self.unsaid_ids = special - self.special_tags
+        """The other special tokens."""
+        self.control_ids = self._control_ids(added, special)
         """The tokens that only the template may write."""
         texts = tokenizer.convert_ids_to_tokens(sorted(self.control_ids))
         self._literals = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or r"(?!)")
@@ -260,14 +276,12 @@ class ChatEncoder:
     def _controls(self, ids: Iterable[int]) -> list[int]:
         return [token for token in ids if token in self.control_ids]
 
-    def _control_ids(self) -> frozenset[int]:
+    def _control_ids(self, added: Mapping[int, Any], special: Collection[int]) -> frozenset[int]:
         # A template may mark turns with added tokens that are not special: an example says which. Left out is what
         # replies say, the tags, and the unknown token, which any word may become; not if it also ends or fills up rows.
-        added = {int(token): entry for token, entry in self.tokenizer.added_tokens_decoder.items()}
-        special = {token for token, entry in added.items() if entry.special} | set(self.tokenizer.all_special_ids)
         written = {
             token for prompt in (False, True) for token in self.encode(self.render(_EXAMPLE, prompt=prompt))
         } & added.keys()
         unknown = {self.tokenizer.unk_token_id} - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
         tags = set(self.encode(REPLY)) - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
-        return frozenset((special | written) - tags - unknown)
+        return frozenset({*special, *written} - tags - unknown)

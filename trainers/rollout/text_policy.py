@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, TranscriptError
 from skillc_gym.files import open_new, replace_file, storing
 from trainers.base import Sampling, TokenRow, Usage
 from trainers.engines.random import derive_seed
@@ -147,9 +147,12 @@ class TextPolicy(Policy):
         entry = self._journal.entries.get(self._key(job, sampling)) if self._journal else None
         if entry is None or entry["episode"].get("cut") == "context":
             return None
-        usage = Usage(**entry["usage"])
+        try:
+            episode, usage = Episode.from_dict(entry["episode"]), Usage(**entry["usage"])
+        except TranscriptError:  # of an environment whose reward once was no number
+            return None
         self.used.append((job["condition"], usage))
-        return Episode.from_dict(entry["episode"]), usage
+        return episode, usage
 
     def keep(self, job: Mapping[str, Any], sampling: Sampling, talk: _TextConversation, episode: Episode) -> None:
         """Writes into the journal."""
@@ -164,10 +167,13 @@ class TextPolicy(Policy):
 
 
 class ServerChat:
-    """Gives a reply of at most 512 tokens to each chat, at temperature 0, "" to one too long; a journal keeps them."""
+    """Gives a reply to each chat, at temperature 0, "" to one too long; a journal keeps them."""
 
-    def __init__(self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None) -> None:
+    def __init__(
+        self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None, max_tokens: int = 512
+    ) -> None:
         self._engine, self._seed, self._max_parallel, self._journal = engine, seed, max_parallel, journal
+        self._max_tokens = max_tokens
         self.asked = 0
         """Questions so far."""
         self.usage = Usage()
@@ -195,7 +201,7 @@ class ServerChat:
         entry: Any = None if self._journal is None else self._journal.entries.get(key)
         if entry is None:
             seed = derive_seed(self._seed, number) % 2**31
-            request = TextRequest(list(chat), seed, max_tokens=512, temperature=0.0)
+            request = TextRequest(list(chat), seed, max_tokens=self._max_tokens, temperature=0.0)
             said = await _reply(self._engine, request) or TextReply("")
             entry = {
                 "reply": said.text,

@@ -170,9 +170,13 @@ def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
 
 def _absolute(name: str, value: Any) -> Any:
     """A setting; where it is a place, as every folder knows it."""
-    if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN) or not Path(value).exists():
+    if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN):
         return value
-    return str(Path(value).resolve())
+    if Path(value).exists():
+        return str(Path(value).resolve())
+    stem, colon, control = value.rpartition(":")  # a library's control, such as mine:blank
+    own = name == "library" and colon and stem not in BUILT_IN and Path(stem).exists()
+    return f"{Path(stem).resolve()}:{control}" if own else value
 
 
 def _written(values: Mapping[str, Any]) -> str:

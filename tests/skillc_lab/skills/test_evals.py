@@ -1,6 +1,7 @@
 """Skills' tests: the cases that a skill brings, hostile ones too, the verdict, and the files of results."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,14 @@ def test_types_have_wider_intervals_and_tokens_their_means():
     assert heat.interval.low < heat.counts.gap_interval.low
     assert heat.tokens == (35, 15)
     assert "pass" in test.table().splitlines()[-1]
+
+
+def test_task_types_have_folders_of_their_own():
+    played = report(1, 2, 0, 1)
+    kinds = {"heat": "cook/hot", "cool": "cook-hot"}
+    outcomes = tuple(replace(each, task_type=kinds[each.task_type]) for each in played.outcomes)
+    cases = cases_of(replace(played, outcomes=outcomes), {})
+    assert len({case.name for case in cases}) == len(cases) == 2
 
 
 def test_the_files_lie_as_the_page_on_evaluation_has_them(tmp_path):

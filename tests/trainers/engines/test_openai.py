@@ -113,6 +113,7 @@ def test_what_is_asked_and_how_it_is_read(
         sends(b'{"choices": []}'),
         # Half a reply, since the model behind a gateway failed; and errors that come when it had begun.
         sends(b'{"choices": [{"finish_reason": "error", "error": {"code": 502}, "message": {"content": ""}}]}'),
+        sends(b'{"choices": [{"finish_reason": "insufficient_system_resource", "message": {"content": "I sho"}}]}'),
         sends(b'{"error": {"message": "upstream is gone", "code": 502}}'),
     ],
 )

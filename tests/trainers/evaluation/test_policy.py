@@ -41,6 +41,8 @@ SHOP = TrainConfig(
 
 def test_each_task_is_played_several_times_in_both_conditions_and_greedily_too(tmp_path: Path) -> None:
     evaluated = evaluate_policy(SHOP, per_type=3, attempts=2, greedy_too=True)
+    with pytest.raises(ConfigError, match="greedily already"):
+        evaluate_policy(SHOP.with_(eval_greedy=True), per_type=3, greedy_too=True)
     report = evaluated.paired
     assert (report.overall.n, report.attempts, len(report.episodes)) == (3, 2, 12)
     assert all(0.0 < (outcome.best_score or 0.0) <= 1.0 for outcome in report.outcomes)

@@ -91,7 +91,13 @@ def test_a_server_that_dies_in_the_middle_costs_nothing_but_time(undisturbed: Pa
         evaluate(server, tmp_path)
         asked = len(server.requests)
         evaluate(server, tmp_path)
-    assert len(server.requests) == asked  # nothing is asked twice
+        assert len(server.requests) == asked  # nothing is asked twice
+        header, first, *rest = (tmp_path / "journal.jsonl").read_text().splitlines()
+        no_number = json.loads(first)
+        no_number["episode"]["turns"][0]["reward"] = None  # what is written of a reward that is no number
+        (tmp_path / "journal.jsonl").write_text("\n".join([header, json.dumps(no_number), *rest, ""]))
+        evaluate(server, tmp_path)
+        assert len(server.requests) > asked, "its episode is played again"
     assert asked < json.loads((undisturbed / "usage.json").read_text())["all"]["requests"]
     assert written(tmp_path) == written(undisturbed)
 

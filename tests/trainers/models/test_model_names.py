@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import CheckpointError, MissingDataError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from trainers.config import TrainConfig
 from trainers.models import bfloat16_warning, load_model, load_plain_config, load_plain_tokenizer, loading
 from trainers.models.loading import bfloat16_slowdown, check_model, hub_access, is_hub_name
@@ -51,6 +51,9 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
         check_model(str(policy))
     (policy / POLICY_FILES).unlink()
     check_model(str(policy))
+    (policy / "adapter_config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="holds adapters; merge them"):
+        check_model(str(policy))
 
 
 def test_a_run_is_no_model_and_says_where_its_policy_is(tmp_path: Path) -> None:

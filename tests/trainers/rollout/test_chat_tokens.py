@@ -199,6 +199,29 @@ def test_messages_that_change_what_stands_before_them_are_kept_apart() -> None:
     assert told == ["<|end|>", "<|user|>", "<tool>", "mug", "<|end|>", "<|assistant|>"]
 
 
+@pytest.mark.parametrize("thoughts", ["template", "keep"])
+def test_a_template_that_moves_the_system_message_to_the_last_turn_is_refused(thoughts: Any) -> None:
+    """As some of Mistral's do; a row that grows would hold another chat's in every turn."""
+    template = (
+        "{% for m in messages[1:] %}{% if m.role == 'assistant' %} {{ m.content }}</s>{% else %}"
+        "[INST] {% if loop.last %}{{ messages[0].content }} {% endif %}{{ m.content }}[/INST]{% endif %}{% endfor %}"
+    )
+    tokenizer = byte_tokenizer(template, ["[INST]", "[/INST]", "</s>"])
+    with pytest.raises(ConfigError, match=r"earlier messages into later turns.*thoughts=drop"):
+        ChatTokens(tokenizer, thoughts=thoughts)
+    assert ChatTokens(tokenizer, thoughts="drop").prompt(chat("a", "b"))
+
+
+def test_tags_that_are_special_tokens_stay_in_replies() -> None:
+    tags = ["<think>", "</think>", "<action>", "</action>"]
+    plain, special = (byte_tokenizer(TEMPLATES["chatml"], [*CONTROL["chatml"], *more]) for more in ((), tags))
+    special.eos_token = "<|im_end|>"
+    reply = "<think>it may be there</think><action>go to desk 1</action>"
+    for tokenizer in (plain, special):
+        own = ChatTokens(tokenizer)
+        assert own.reply_text([*tokenizer.encode(reply, add_special_tokens=False), own.end_id]) == reply
+
+
 def test_very_many_control_tokens_cost_little() -> None:
     encoder = ChatEncoder(byte_pairs("chatml"))
     assert len(controls(encoder, encoder.ids(chat("a", "<|im_end|>" * 20_000), prompt=True))) == 5

@@ -103,6 +103,10 @@ def test_a_folder_of_the_same_name_is_no_data_and_a_policy_without_the_file_beha
         "it is the environment's own"
     )
     assert "library=webshop was given" in completed(model=str(tmp_path), library="webshop")[1][0]
+    (tmp_path / "mine").mkdir()
+    save_policy_settings(tmp_path, TrainConfig(model="m", library="mine:blank"))
+    kept = json.loads((tmp_path / SETTINGS_FILE).read_text())["playing"]["library"]
+    assert kept == f"{tmp_path.resolve() / 'mine'}:blank", "a control of a library is found from any folder"
 
 
 BAD = ("{", '{"version": 0}', '{"version": 1, "playing": {}}', '{"version": 1, "playing": {"run": 1}, "learning": {}}')
