@@ -20,11 +20,11 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.measuring import measurement, options_parser
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import MissingDataError
 from skillc_lab.report import RunRecords
 from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
-from trainers.evaluation import PairedReport, compare_reports, evaluates
+from trainers.evaluation import PairedReport, compare_reports, require_evaluation_of
 from trainers.stats import mean_difference, mean_over_seeds_and_tasks
 from trainers.tracking import one_revision, sha256_of_file
 from trainers.warmstart import CARD
@@ -54,8 +54,7 @@ def policies(options: argparse.Namespace) -> dict[str, Any]:
     def described(folder: Path) -> dict[str, Any]:
         config = _read(folder, "config")
         policy = Path(TrainConfig(model=config["model"], env=config["env"]).model_path)
-        if not evaluates(folder, policy):
-            raise ConfigError(f"{folder} evaluates other weights than those in {policy} now; evaluate these again.")
+        require_evaluation_of(policy, folder)
         weights = policy / "model.safetensors"
         return {
             "policy": Path(config["model"]).name,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
@@ -27,6 +26,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skill_library import Skill
 from skill_library.formats import write_library
+from skillc_gym.envs.base import LEFT_OPEN
 from skillc_gym.errors import SkillCError
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
@@ -45,7 +45,6 @@ INFO_KEYS: Mapping[str, type] = {
 }
 """What every info holds, with exact types; and, as a list of strings, admissible_commands or available_actions."""
 
-_PATTERN = re.compile("<[a-z]+>")
 _INCOMPLETE = " (does _state() hold all that steps change?)"
 _ADDED_BY_INJECTION = ("condition", "skill", "skill_sha256", "skill_text", "skill_grade")
 
@@ -376,7 +375,7 @@ def _same(left: list[Any], right: list[Any], what: str) -> None:
 
 def _commands(info: Mapping[str, Any]) -> list[str]:
     listed = info.get("admissible_commands") or info.get("available_actions") or []
-    return [_PATTERN.sub("red", command) for command in listed]  # search[<query>] is a pattern, not an action
+    return [LEFT_OPEN.sub("red", command) for command in listed]
 
 
 def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 Info = dict[str, Any]
+LEFT_OPEN = re.compile(r"<\w+>")
+"""Words that a listed command leaves to the agent, as in ``search[<query>]``."""
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair, which cannot be written down."""
 Outcome = tuple[str, float, bool, bool]

@@ -14,6 +14,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from skillc_gym.envs.base import LEFT_OPEN
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_whole
@@ -55,7 +56,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
                 f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}. {env} does not "
                 "list its own where these are none: give DiscreteCommands(env, commands=[...])"
             )
-        if open_ended := list(filter(_PATTERN.search, self.commands)):
+        if open_ended := list(filter(LEFT_OPEN.search, self.commands)):
             raise ConfigError(f"DiscreteCommands needs whole commands, and {open_ended[0]!r} leaves words to the agent")
         self._index = {command: index for index, command in enumerate(self.commands)}
         self._mask = np.zeros(len(self.commands), np.int8)
@@ -80,16 +81,13 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
         self._mask = np.zeros(len(self.commands), np.int8)
         listed = info["admissible_commands"]
         self._mask[[self._index[name] for name in listed if name in self._index]] = 1
-        for before, after in (_PATTERN.split(name, maxsplit=1) for name in listed if _PATTERN.search(name)):
-            fits = [name.startswith(before) and name.endswith(after) for name in self.commands]
-            self._mask[fits] = 1
+        for left in (LEFT_OPEN.split(name, maxsplit=1) for name in listed if "<" in name):
+            self._mask[[name.startswith(left[0]) and name.endswith(left[-1]) for name in self.commands]] = 1
         if not ended and not self._mask.any():
             raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")
         return {**info, "action_mask": self._mask.copy(), "executed_action": executed}
 
 
-_PATTERN = re.compile(r"<\w+>(?=\])")
-"""Words that are left to the agent within a command's brackets."""
 _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
 
 

@@ -13,13 +13,13 @@ import yaml
 from skill_library import load_library
 from skillc_gym import __version__
 from skillc_gym.envs.registry import described_env, env_spec
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import MissingDataError
 from skillc_gym.files import replace_file, require_own
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import agent_words, measures, object_or_empty, own_agent, results
 from skillc_lab.tables import Table
 from trainers.config import current_settings
-from trainers.evaluation import PairedReport, evaluates
+from trainers.evaluation import PairedReport, require_evaluation_of
 
 _TAGS = ("reinforcement-learning", "gymnasium", "text-environment", "skillc-gym")
 _SETTINGS = ("model", "env", "data", "split", "method", "steps", "seed", "library")
@@ -98,11 +98,7 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
     found = []
     if evaluation is not None:
         config, report = _evaluated(evaluation)
-        if not evaluates(evaluation, folder):
-            raise ConfigError(
-                f"{evaluation} evaluates other weights than those in {folder} (model={config.get('model')}); name an "
-                f"evaluation of this policy: `skillc evaluate --model {folder}` makes one."
-            )
+        require_evaluation_of(folder, evaluation)
         front["model-index"] = [{"name": title, "results": [_result(config, report)]}]
         found = ["## Evaluation", *_evaluation(config, report)]
     how = "Trained" if run.get("method") else "Cloned from demonstrations of an expert" if made else ""

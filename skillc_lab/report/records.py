@@ -15,7 +15,7 @@ from typing import Any
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from trainers.config import current_settings
-from trainers.evaluation import PairedReport, evaluates
+from trainers.evaluation import PairedReport, require_evaluation_of
 from trainers.tracking import iter_records, read_object
 
 _LARGEST = 1e15
@@ -227,8 +227,8 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
     first = read_evaluation(_first(folder, before, "before", "start"), required=before is not None)
     place = _first(folder, after, "after", "trained")
     second = read_evaluation(place, required=after is not None)
-    if run is not None and not evaluates(place, folder / "policy"):
-        raise ConfigError(f"{place} evaluates other weights than those in {folder / 'policy'}; evaluate these again.")
+    if run is not None:
+        require_evaluation_of(folder / "policy", place)
     if after is None and second == Evaluation():
         second = read_evaluation(folder)
     latest = transcripts_of_step(folder) if any((folder / "transcripts").glob("*.jsonl")) else {}

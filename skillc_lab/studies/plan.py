@@ -30,8 +30,8 @@ _OF_CELLS = frozenset(
     | {"eval_temperature", "eval_greedy", "max_episode_steps"}
 )
 """What the comparison sets for each cell, or all share: the start, the budget, the tasks, how they are measured."""
-
-_READING = ("config.json", "tokenizer*.json", "*.jinja")
+_BESIDE_WEIGHTS = ("config.json", "tokenizer*.json", "*.jinja")
+"""Files that decide what a start's weights compute, and from which tokens."""
 
 
 def typed(text: str) -> Any:
@@ -229,9 +229,17 @@ class ComparisonPlan:
         """Hash of the files that a cell's settings name, and of how its start reads, as far as they are here."""
         config = self._played(cell)
         named = [config.chat_template, config.method_options.get("bank")]
-        files = [path for path in map(Path, filter(None, named)) if path.is_file()]
-        files += sorted(found for name in _READING for found in Path(config.model_path).glob(name))
-        return _sha256([*map(sha256_of_file, files), self._references_sha256.get(config.reference_model, "")])
+        files = [sha256_of_file(path) for path in map(Path, filter(None, named)) if path.is_file()]
+        beside = self._beside_weights_sha256[cell.start]
+        return _sha256([*files, *beside, self._references_sha256.get(config.reference_model, "")])
+
+    @cached_property
+    def _beside_weights_sha256(self) -> Mapping[str, list[str]]:
+        found = {start: Path(self.config.with_(model=model).model_path) for start, model in self.models.items()}
+        return {
+            start: [sha256_of_file(path) for path in sorted(p for name in _BESIDE_WEIGHTS for p in folder.glob(name))]
+            for start, folder in found.items()
+        }
 
     @cached_property
     def _references_sha256(self) -> Mapping[str, str]:

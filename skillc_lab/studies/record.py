@@ -177,14 +177,12 @@ def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, 
     """
     starts = record.protocol["starts"]
     alike = all(starts.get(name, model) == model for name, model in other.protocol["starts"].items())
-    panels, measures = (
-        [[each.protocol["settings"].get(name) for name in names] for each in (record, other)]
-        for names in (_PANEL, _MEASURES)
-    )
-    if panels[0] != panels[1]:
-        raise ConfigError(f"{other.title} and {record.title} were validated on other tasks; they are no table")
-    if measures[0] != measures[1]:
-        raise ConfigError(f"{other.title} and {record.title} were measured in other ways ({', '.join(_MEASURES)})")
+    own, theirs = (each.protocol["settings"] for each in (record, other))
+    for names, how in ((_PANEL, "validated on other tasks"), (_MEASURES, "measured in other ways")):
+        if differing := [name for name in names if own.get(name) != theirs.get(name)]:
+            raise ConfigError(
+                f"{other.title} and {record.title} were {how} ({', '.join(differing)}); they are no table"
+            )
     if not alike or other.budget != record.budget:
         raise ConfigError(f"{other.title} and {record.title} differ in budget or starting points; they are no table")
     name = place or method

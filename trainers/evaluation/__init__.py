@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         PolicyReport,
         deciding_settings,
         evaluate_policy,
-        evaluates,
         open_panel,
+        require_evaluation_of,
     )
     from trainers.evaluation.table import table as report_table
     from trainers.evaluation.table import validation_record
@@ -40,5 +40,5 @@ else:
 __all__ = ["PANEL_SEED", "EvaluatedAgent", "PhaseProgress", "RunningAgent", "TrialReport"]
 __all__ += ["ArmOutcome", "PairedCounts", "PairedOutcome", "graded", "mean_scores", "pass_rates"]
 __all__ += ["Change", "PairedReport", "action_warning", "compare_reports", "cut_warning", "paired_evaluation"]
-__all__ += ["PolicyPlayer", "PolicyReport", "deciding_settings", "evaluate_policy", "evaluates", "open_panel"]
-__all__ += ["play_trials", "policy_player", "report_table", "validation_record"]
+__all__ += ["PolicyPlayer", "PolicyReport", "deciding_settings", "evaluate_policy", "open_panel"]
+__all__ += ["play_trials", "policy_player", "report_table", "require_evaluation_of", "validation_record"]

@@ -224,13 +224,17 @@ def deciding_settings(config: TrainConfig) -> dict[str, Any]:
     return plain
 
 
-def evaluates(evaluation: Path, policy: Path) -> bool:
-    """Whether a folder's evaluation is of a policy's weights; also where the evaluation or the policy does not say."""
+def require_evaluation_of(policy: Path, evaluation: Path) -> None:
+    """Refuses (ConfigError) an evaluation of other weights than a policy's; not where one of them does not say."""
     try:
         played = read_object(evaluation / IDENTITY_FILE).get("weights_sha256", NO_WEIGHTS)
     except (OSError, ValueError):  # of an earlier version
-        return True
-    return NO_WEIGHTS in (own := weights_sha256(policy), played) or own == played
+        return
+    if NO_WEIGHTS not in (own := weights_sha256(policy), played) and own != played:
+        raise ConfigError(
+            f"{evaluation} evaluates other weights than those in {policy}; name an evaluation of this policy: "
+            f"`skillc evaluate --model {policy}` makes one."
+        )
 
 
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from skillc_gym.chat import Message
+from skillc_gym.envs.base import LEFT_OPEN
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, TokenRow, Usage
@@ -15,8 +15,6 @@ from trainers.engines.random import derive_seed
 from trainers.engines.types import ChoosingEngine, Engine, Generation, Request, StreamingEngine, stream
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.rollout.rows import ConversationRows, RowBuilder, RowsWithoutThoughts, WindowRows
-
-_FREE = re.compile(r"<\w+>")
 
 Answer = Callable[[Sequence[tuple[Any, Any]]], Sequence[Any]]
 
@@ -164,7 +162,7 @@ def possible_commands(info: Mapping[str, Any]) -> list[str]:
     """The listed commands; where one leaves words to the agent (``search[<query>]``), the goal's stand in."""
     goal = str(info.get("goal", ""))
     listed = info.get("admissible_commands") or ()
-    return list(dict.fromkeys(_FREE.sub(lambda _: goal, command) for command in listed))
+    return list(dict.fromkeys(LEFT_OPEN.sub(lambda _: goal, command) for command in listed))
 
 
 class EngineChat:

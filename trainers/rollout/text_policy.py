@@ -170,7 +170,7 @@ class ServerChat:
     """Gives a reply to each chat, at temperature 0, "" to one too long; a journal keeps them."""
 
     def __init__(
-        self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None, max_tokens: int = 512
+        self, engine: TextEngine, *, seed: int, max_parallel: int, journal: Journal | None, max_tokens: int
     ) -> None:
         self._engine, self._seed, self._max_parallel, self._journal = engine, seed, max_parallel, journal
         self._max_tokens = max_tokens

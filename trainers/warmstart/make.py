@@ -62,7 +62,7 @@ class _Shown:
         told = json.dumps([demo.messages for demo in (*self.played, *self.held_out)])
         return hashlib.sha256(told.encode()).hexdigest()
 
-    def tokenised(self, chat: ChatTokens, max_length: int) -> list[list[TokenisedDialogue]]:
+    def tokenised(self, chat: ChatTokens, max_length: int) -> tuple[list[TokenisedDialogue], list[TokenisedDialogue]]:
         """Both as tokens; a ConfigError where nothing is left to learn of one, or of all."""
         dialogues, held_out = (
             [tokenise_conversation(chat, demo.messages, demo.slips, max_length=max_length) for demo in demos]
@@ -72,7 +72,7 @@ class _Shown:
             raise ConfigError(f"max_length={max_length} cuts off all replies of a demonstration; raise it.")
         if all(set(item.labels) == {IGNORED} for item in dialogues):
             raise ConfigError("The demonstrations hold slips alone, which nothing is learned from; lower slips.")
-        return [dialogues, held_out]
+        return dialogues, held_out
 
 
 def _play(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> _Shown:
