@@ -19,7 +19,7 @@ PACKAGES = ("skill_library", "skillc_gym", "trainers", "skillc_lab", "scripts", 
 
 GYM = (
     ("errors", "values", "files", "lazy", "pages", "picture", "spaces", "version", "chat", "panels", "episodes"),
-    ("envs", "envs.base", "envs.registry", "envs.warm_start", "envs.context_need"),
+    ("envs", "envs.base", "envs.registry", "envs.warm_start"),
     ("curricula", "curriculum", "wrappers"),
     ("vector",),
     ("testing", "adapters"),

@@ -17,7 +17,7 @@ from trainers.engines.registry import check_engine
 from trainers.models import bfloat16_warning, check_model, hub_access, load_tokenizer, within_model, without_bars
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
-from trainers.rollout import make_chat, make_prompts, make_rollouts, tasks_of, token_policy
+from trainers.rollout import library_sha256, make_chat, make_prompts, make_rollouts, tasks_of, token_policy
 from trainers.rollout.opening import require_library, split_tasks, tasks_sha256, words_sha256
 from trainers.tracking import weights_sha256, write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
@@ -158,7 +158,7 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     prompts = make_prompts(config, chat)
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     read = {
-        "library_sha256": prompts.library_sha256,
+        "library_sha256": library_sha256(config),
         "tasks_sha256": tasks_sha256(config, tasks),
         "words_sha256": words_sha256(tokenizer),
     }

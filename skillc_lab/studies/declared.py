@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.errors import ConfigError
+from trainers.tracking import git_says
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,10 @@ def declared_in(path: Path) -> Declaration:
     """What git can show of a file: nothing of one that is not committed as it stands there."""
     found = Declaration(path.name, sha256(path.read_bytes()).hexdigest())
     place, name = path.resolve().parent, path.resolve().name
-    if (content := _git(place, "hash-object", name)) is None or content != _git(place, "rev-parse", f"HEAD:./{name}"):
+    content = git_says(place, "hash-object", name)
+    if content is None or content != git_says(place, "rev-parse", f"HEAD:./{name}"):
         return found
-    commit, _, seconds = (_git(place, "log", "-1", "--format=%H %ct", "--", name) or "").partition(" ")
+    commit, _, seconds = (git_says(place, "log", "-1", "--format=%H %ct", "--", name) or "").partition(" ")
     return Declaration(found.name, found.sha256, commit, _utc(datetime.fromtimestamp(int(seconds), UTC)))
 
 
@@ -70,11 +71,3 @@ def preregistration(declared: Declaration | None, starts: Iterable[str]) -> dict
 
 def _utc(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _git(place: Path, *words: str) -> str | None:
-    try:
-        done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None

@@ -21,7 +21,7 @@ from trainers.engines.text import TextEngine
 from trainers.engines.types import Engine
 from trainers.evaluation.agents import PANEL_SEED, EvaluatedAgent, RunningAgent, TrialReport
 from trainers.evaluation.paired import PairedReport, action_warning, cut_warning, paired_evaluation
-from trainers.evaluation.player import MEMORY_FILE, PolicyPlayer, decisive_settings, policy_memory, policy_player
+from trainers.evaluation.player import MEMORY_FILE, decisive_settings, policy_memory, policy_player
 from trainers.models import bfloat16_warning, check_model
 from trainers.rollout.opening import chat_sha256, open_env, panel_of, require_library, tasks_of
 from trainers.tracking.files import NO_WEIGHTS, read_object, remove, sha256_of_file, weights_sha256, write_json
@@ -171,7 +171,9 @@ def evaluate_policy(
     player = policy_player(config, engine, folder, kept)
     _announce(progress, config, panel, name, own_memory=kept is not None)
     try:
-        acted = _runner(agent, player, config, panel, progress)
+        acted = RunningAgent(player, config)
+        if agent is not None:
+            acted = agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
         with closing(acted.rollouts()) as rollouts:
             rollouts.on_progress = partial(progress.phase, "episodes")
             paired = play(rollouts, sampling=config.eval_sampling, attempts=attempts)
@@ -195,14 +197,6 @@ def _announce(progress: Progress, config: TrainConfig, panel: Panel, agent: str,
         progress.note(
             "With the skill means: with what the policy's own memory chooses (--memory library: the library's)"
         )
-
-
-def _runner(
-    agent: EvaluatedAgent | None, player: PolicyPlayer, config: TrainConfig, panel: Panel, progress: Progress
-) -> RunningAgent:
-    if agent is None:
-        return RunningAgent(player, config)
-    return agent.around(player, config, panel.tasks, lambda phase: partial(progress.phase, phase))
 
 
 def _identity(config: TrainConfig, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,21 +41,12 @@ class Method:
         self._contrast = recipe.contrast or ContrastAverage()
         self.contrast = self._contrast.start()
         self.allocator = recipe.allocation.start(self.curriculum)
-        self._visits: dict[str, int] = {}
-
-    @property
-    def task_types(self) -> tuple[str, ...]:
-        """All types in the fixed order."""
-        return self.curriculum.task_types
+        self._visits = Counter[str]()  # updates so far that contained a task
 
     @property
     def active(self) -> tuple[str, ...]:
         """The types whose training prompts may still hold a skill."""
         return self.curriculum.active if self.recipe.uses_skills else ()
-
-    def visits(self, task: str) -> int:
-        """Number of updates so far that contained the task."""
-        return self._visits.get(task, 0)
 
     def advance(self, step: int) -> None:
         """Withdraws what a shrinking budget of skills no longer holds at a step, also between validations."""
@@ -80,8 +71,7 @@ class Method:
         batch = replace(batch, signals=self._signals(batch, corrections))
         advantages = self.recipe.advantage(batch)
         check_advantages(advantages, len(batch.task), self.recipe.advantage.name)
-        for task in batch.type_of:
-            self._visits[task] = self.visits(task) + 1
+        self._visits.update(list(batch.type_of))
         self.allocator.observe(batch)
         diagnostics = {
             **_diagnostics(batch, per_rollout(advantages.values)),
@@ -94,14 +84,14 @@ class Method:
 
     def correction(self, task: str, task_type: str) -> float:
         """``C(x) = lam(x) * max(0, delta(x))``; 0 for retired types."""
-        return self.curriculum.lam(task_type, self.visits(task)) * max(0.0, self._delta(task, task_type))
+        return self.curriculum.lam(task_type, self._visits[task]) * max(0.0, self._delta(task, task_type))
 
     def describe(self) -> dict[str, Any]:
         """The state in the terms of the log: gap and gate per type, the active set, the contrast (0 once retired)."""
         by_task = self._contrast.key == "task"
         return {
-            "gap": {k: self.curriculum.gap(k) for k in self.task_types},
-            "gate": {k: self.curriculum.gate(k) for k in self.task_types},
+            "gap": {k: self.curriculum.gap(k) for k in self.curriculum.task_types},
+            "gate": {k: self.curriculum.gate(k) for k in self.curriculum.task_types},
             "active": list(self.active),
             "contrast": {} if by_task else {k: self._effective_contrast(k, k) for k in self.contrast.keys},
         }
@@ -128,7 +118,7 @@ class Method:
         config = {} if self.recipe.curriculum.steers else {"config": self.curriculum.config}
         self.curriculum.load_state_dict({**state["curriculum"], **config})
         self.contrast.load_state_dict(state["contrast"])
-        self._visits = {task: int(count) for task, count in state["visits"].items()}
+        self._visits = Counter({task: int(count) for task, count in state["visits"].items()})
         self.allocator.load_state_dict(state["allocation"])
 
     def _check_origin(self, state: Mapping[str, Any]) -> None:

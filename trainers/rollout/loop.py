@@ -35,11 +35,6 @@ class Plan:
     first_attempt: int = 0
     shared_draws: bool = True
 
-    @property
-    def episodes(self) -> int:
-        """Episodes in all."""
-        return len(self.task_ids) * self.group_size
-
     def group_seed(self, group: int) -> int:
         """Seed of a group's task. Environments take seeds of 31 bits."""
         return derive_seed(self.seed, self.numbers[group]) % 2**31
@@ -145,7 +140,7 @@ class RolloutLoop:
             self._finish(member)
         requests += self._fill()
         if self._told is not None:
-            self._told(sum(map(len, self._played.values())), self.plan.episodes)
+            self._told(sum(map(len, self._played.values())), len(self._played) * self.plan.group_size)
         return requests
 
     def _record(self, member: _Member, text: str, results: tuple[Any, ...]) -> None:

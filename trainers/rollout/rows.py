@@ -126,11 +126,6 @@ class Prompts:
     ) -> None:
         self.chat, self.chat_format, self.library, self.max_length = chat, chat_format, library, max_length
 
-    @property
-    def library_sha256(self) -> str:
-        """Hash of the texts as they are shown; empty without a library."""
-        return self.library.sha256 if self.library else ""
-
     def skill_text(self, task_type: str) -> str:
         """The library's text for a task type; a ConfigError or SkillFileError if there is none."""
         if self.library is None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trainers.tracking.run_folder import (
         RunFolder,
         continued_revision,
+        git_says,
         make_folder,
         one_revision,
         provenance,
@@ -32,7 +33,7 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
-__all__ += ["RunFolder", "continued_revision", "make_folder", "one_revision", "provenance", "require_clean"]
+__all__ += ["RunFolder", "continued_revision", "git_says", "make_folder", "one_revision", "provenance", "require_clean"]
 __all__ += ["complete_settings", "playing_settings", "require_own_folder"]
 __all__ += ["NO_WEIGHTS", "iter_records", "json_line", "parse_object", "read_object", "sha256_of_file"]
 __all__ += ["weights_sha256", "write_json"]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -210,13 +211,16 @@ def _machine() -> str:
     return ", ".join([f"{platform.system()} {platform.machine()}", *(named.groups() if named else ()), *used])
 
 
-def _git(*words: str) -> str | None:
-    command = ["git", "-C", str(Path(__file__).parent), *words]
+def git_says(place: Path, *words: str) -> str | None:
+    """What git answers in a folder; None without git, or where it refuses."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+        done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip()
+
+
+_git = partial(git_says, Path(__file__).parent)
 
 
 def make_folder(path: Path) -> None:

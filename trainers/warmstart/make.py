@@ -232,7 +232,7 @@ def make_policy(
         dialogues,
         recipe.cloning,
         pad_token_id=pad,
-        on_step=None if progress is None else partial(_tell, progress, recipe.cloning.batches),
+        on_step=progress and (lambda step, loss: progress("cloning", step + 1, recipe.cloning.batches, loss)),
         kept=replace(kept, shown=shown.sha256),
     )
     measured = {"loss_held_out": [before, measure()] if held_out else None, **_learned(dialogues, losses)}
@@ -249,10 +249,6 @@ def make_policy(
     if not keep_progress:
         kept.remove()
     return card
-
-
-def _tell(progress: Progress, total: int, step: int, loss: float) -> None:
-    progress("cloning", step + 1, total, loss)
 
 
 def _learned(dialogues: Sequence[TokenisedDialogue], losses: Sequence[float]) -> dict[str, float]:

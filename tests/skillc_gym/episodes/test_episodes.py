@@ -15,7 +15,6 @@ from skillc_gym.episodes import (
     EpisodeRecorder,
     Turn,
     read_jsonl,
-    to_ansi,
     to_atif,
     to_fragment,
     to_html,
@@ -95,7 +94,6 @@ def test_any_episode_can_be_saved_and_shown(tmp_path_factory, recorded):
     assert len(path.read_bytes().splitlines()) == len(recorded)
     assert list(path.parent.iterdir()) == [path]
     assert to_html(recorded).encode("utf-8")
-    assert all(to_ansi(episode).encode("utf-8") for episode in recorded)
 
 
 def texts_of(page):
@@ -131,17 +129,6 @@ def test_a_pair_stands_side_by_side_under_its_goal(played, toy_library):
     assert to_fragment([played]).startswith("<section>")
     assert not re.search(r"https?://|<link|<script|src=", page)
     assert to_html([]).endswith("</html>\n")
-
-
-def test_ansi_shows_commands_and_outcome_and_no_foreign_escapes(played):
-    plain = to_ansi(played, colour=False)
-    assert "  2 > fly  [malformed]  [not possible]" in plain
-    assert plain.endswith("won after 4 steps, return 1\n")
-    assert "\x1b" not in plain
-    wild = dataclasses.replace(played, final_observation="\x1b[2J\x9b31m gone \u202egnp.exe \u2066x", won=False)
-    assert not set("\x1b\x9b\u202e\u2066") & set(to_ansi(wild, colour=False))
-    assert "not won" in to_ansi(wild)
-    assert "\x1b[2J" not in to_ansi(wild)
 
 
 def test_played_episodes_are_trajectories_of_atif(played, toy_library):

@@ -334,7 +334,7 @@ def test_repeated_tasks_weigh_less() -> None:
     state = start("skillc", beta_freq=1.0)
     corrections = [state.credit(columns([1.0, 0.0], 1)).log["correction"]["heat"] for _ in range(3)]
     assert corrections == pytest.approx([0.5, 0.25, 0.5 / 3])
-    assert (state.visits("g1"), state.visits("other")) == (3, 0)
+    assert state.state_dict()["visits"] == {"g1": 3}
 
 
 def test_a_harmful_skill_is_never_credited() -> None:
