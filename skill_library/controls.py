@@ -85,6 +85,11 @@ def _general(library: SkillLibrary) -> SkillLibrary:
         raise SkillFileError(
             f"Library {brief(library.name)} has no general skill to show alone; use one of the other controls"
         )
+    if all(skill.is_general for skill in library.skills):
+        raise SkillFileError(
+            f"Library {brief(library.name)} has general skills alone, which this control leaves as they are; use "
+            "one of the other controls"
+        )
     kept = (skill if skill.is_general else replace(skill, text="", minimal="") for skill in library.skills)
     return replace(library, skills=tuple(kept))
 

@@ -136,11 +136,9 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
 
 def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
-    single = folder / SKILL_FILE
-    # A link that leads nowhere counts: it is refused when it is read, where a library without it would be another one.
-    places = (each / SKILL_FILE for each in folder.glob("*"))
     try:
-        files = [single] if _is_there(single) else sorted(filter(_is_there, places))
+        single = _file_in(folder)
+        files = [single] if single else sorted(filter(None, map(_file_in, folder.glob("*"))))
     except OSError as error:
         raise SkillFileError(f"{folder} cannot be read ({error.strerror}: {error.filename})") from error
     if not files:
@@ -148,6 +146,12 @@ def skill_files(folder: Path) -> list[Path]:
     if len(files) > MAX_SKILLS:
         raise SkillFileError(f"{folder} holds {len(files):,} skills; a library has at most {MAX_SKILLS:,}")
     return files
+
+
+def _file_in(folder: Path) -> Path | None:
+    """The skill's file in a folder; the specification takes ``skill.md``, too."""
+    # A link that leads nowhere counts: it is refused when it is read, where a library without it would be another one.
+    return next((file for name in (SKILL_FILE, SKILL_FILE.lower()) if _is_there(file := folder / name)), None)
 
 
 def _is_there(place: Path) -> bool:

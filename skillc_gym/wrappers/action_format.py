@@ -51,7 +51,7 @@ def parse_reply(reply: str, *, require_think: bool = True) -> ParsedReply:
     cut off by its stop string); else, if no thought is left open, the last line that is not empty.
     """
     tags = _TAG.findall(reply)
-    command = _command(reply, tags)
+    command = _command(reply)
     form = tags == _WITH_THINK or (not require_think and tags == _WITH_THINK[2:])
     outside = re.sub(r"<(think|action)>.*?</\1>", "", reply, flags=re.DOTALL) if form else reply
     return ParsedReply(command, form and not outside.strip() and bool(command))
@@ -72,7 +72,7 @@ def parse_tail_reply(reply: str, tail: int) -> ParsedReply:
     return ParsedReply(lower[begin + len("<action>") : end].strip(), thought and not _CHINESE.search(reply))
 
 
-def _command(reply: str, tags: list[str]) -> str:
+def _command(reply: str) -> str:
     rest = reply.rpartition("</think>")[2]
     closed = _closed(rest)
     if closed is None and not rest.strip():
@@ -81,7 +81,7 @@ def _command(reply: str, tags: list[str]) -> str:
         return _TAG.sub(" ", closed).strip()
     if "<action>" in rest:
         return _TAG.sub(" ", rest.partition("<action>")[2]).strip()
-    if "<think>" in tags and "</think>" not in tags:
+    if "<think>" in rest:  # left open
         return ""
     lines = [line.strip() for line in _TAG.sub("\n", rest).splitlines()]
     return next((line for line in reversed(lines) if line), "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import gymnasium
 import numpy as np
@@ -13,9 +14,9 @@ from gymnasium.utils import RecordConstructorArgs
 from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.envs.base import require_task
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.panels import tasks_by_type
-from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper, require_no_autoreset
 
 
 class Curriculum(Protocol):
@@ -39,8 +40,16 @@ class _Shared:
     def __init__(self, curriculum: Any) -> None:
         self.curriculum = curriculum
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Shared:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+
+class _SharedArguments(_Shared, dict[str, Any]):
+    """The same of one that its arguments make anew, where a spec is read from JSON."""
+
+    def __init__(self, curriculum: InternalizationCurriculum) -> None:
+        _Shared.__init__(self, curriculum)
+        dict.__init__(self, task_types=list(curriculum.task_types), **curriculum.config)
 
 
 def _given(curriculum: Any) -> Any:
@@ -69,10 +78,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         curriculum = _given(curriculum)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=_as_arguments(curriculum))
         gymnasium.Wrapper.__init__(self, env)
-        if find_wrapper(env, SkillInjection) is None:
-            raise ConfigError(
-                "SkillCurriculum switches skills; put a SkillInjection below it: SkillInjection(env, ...)"
-            )
+        _check_stack(env)
         self.curriculum: Curriculum = (
             InternalizationCurriculum(**curriculum) if isinstance(curriculum, Mapping) else curriculum
         )
@@ -82,15 +88,26 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        require_task(self, (options or {}).get("task_id"))  # what is refused moves no draw
-        self._draws = draws = _own_draws(self, seed, 1, self._draws)
-        # Always the same three draws, so that an option given once does not shift the episodes after it.
-        task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
-        task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
-        chosen = _with_task(options, task_id)
-        kind = self._type_of.get(chosen["task_id"], "")
-        chosen.setdefault("skill", kind in self.curriculum.active and coin < self.curriculum.rho_with(kind))
-        return self.env.reset(seed=seed, options=chosen)
+        require_task(self, (options or {}).get("task_id"))
+        with _drawing(self, seed, 1) as draws:
+            # Always the same three draws, so that an option given once does not shift the episodes after it.
+            task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
+            task_id, coin = task_ids[int(draws.integers(len(task_ids)))], float(draws.random())
+            chosen = _with_task(options, task_id)
+            kind = self._type_of.get(chosen["task_id"], "")
+            chosen.setdefault("skill", kind in self.curriculum.active and coin < self.curriculum.rho_with(kind))
+            return self.env.reset(seed=seed, options=chosen)
+
+
+def _check_stack(env: gymnasium.Env[Any, Any]) -> None:
+    require_no_autoreset(env, "SkillCurriculum")
+    if find_wrapper(env, SkillInjection) is None:
+        raise ConfigError("SkillCurriculum switches skills; put a SkillInjection below it: SkillInjection(env, ...)")
+    if find_wrapper(env, ProceduralCurriculum) is not None:
+        raise ConfigError(
+            "SkillCurriculum names every task, so that the ProceduralCurriculum within would choose none; put that "
+            "outside: ProceduralCurriculum(SkillCurriculum(env, ...))"
+        )
 
 
 def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:
@@ -99,13 +116,20 @@ def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:
     return {"task_id": drawn, **named}
 
 
-def _own_draws(
-    env: gymnasium.Env[Any, Any], seed: int | None, stream: int, before: np.random.Generator | None
-) -> np.random.Generator:
-    # Its own stream: the environment's starts over at a seed and would repeat these draws.
-    if seed is not None:
-        return np.random.default_rng([seed, stream])
-    return before or np.random.default_rng(int(env.np_random.integers(2**63)))
+@contextmanager
+def _drawing(wrapper: Any, seed: int | None, stream: int) -> Iterator[np.random.Generator]:
+    """The draws of a reset, from a stream of the wrapper's own; one that is refused moves none."""
+    if seed is None and wrapper._draws is None:
+        wrapper._draws = np.random.default_rng(int(wrapper.np_random.integers(2**63)))
+    # The environment's stream starts over at a seed and would repeat these draws.
+    draws = wrapper._draws if seed is None else np.random.default_rng([seed, stream])
+    before = draws.bit_generator.state
+    try:
+        yield draws
+    except SkillCError:
+        draws.bit_generator.state = before
+        raise
+    wrapper._draws = draws
 
 
 def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]]:
@@ -122,7 +146,7 @@ def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]
 
 def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
     if isinstance(curriculum, InternalizationCurriculum):
-        return {"task_types": list(curriculum.task_types), **curriculum.config}
+        return _SharedArguments(curriculum)
     return dict(curriculum) if isinstance(curriculum, Mapping) else _Shared(curriculum)
 
 
@@ -152,6 +176,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
     ) -> None:
         given = _given(curriculum)
         shared = isinstance(given, DifficultyCurriculum)
+        require_no_autoreset(env, "ProceduralCurriculum")
         self.curriculum = given if shared else DifficultyCurriculum.of(env, **(given or {}))
         recorded = _Shared(given) if shared else asdict(self.curriculum.options)
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=recorded)
@@ -160,10 +185,10 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
-        require_task(self, (options or {}).get("task_id"))  # what is refused moves no draw
-        self._draws = _own_draws(self, seed, 2, self._draws)
-        proposed = self.curriculum.propose(1, self._draws)[0]
-        return self.env.reset(seed=seed, options=_with_task(options, proposed))
+        require_task(self, (options or {}).get("task_id"))
+        with _drawing(self, seed, 2) as draws:
+            proposed = self.curriculum.propose(1, draws)[0]
+            return self.env.reset(seed=seed, options=_with_task(options, proposed))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Steps; the curriculum learns how an episode ended."""

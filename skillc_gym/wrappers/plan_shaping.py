@@ -10,6 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 from skillc_gym.envs.registry import description_of
 from skillc_gym.errors import ConfigError
 from skillc_gym.lazy import load_reference
+from skillc_gym.wrappers.skill_injection import require_no_autoreset
 
 
 class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
@@ -30,6 +31,7 @@ class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     def __init__(self, env: gymnasium.Env[str, Any], gamma: float = 1.0, scale: float = 0.05) -> None:
         RecordConstructorArgs.__init__(self, gamma=gamma, scale=scale)
         gymnasium.Wrapper.__init__(self, env)
+        require_no_autoreset(env, "PlanShaping")
         if not 0 < gamma <= 1:
             raise ConfigError(f"PlanShaping(gamma=...) lies in (0, 1], got {gamma}")
         spec = description_of(env)

@@ -18,7 +18,7 @@ from skillc_gym.envs.base import LEFT_OPEN
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_whole
-from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
+from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper, require_no_autoreset
 
 
 class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
@@ -145,6 +145,7 @@ class TextHistory(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         length = require_whole("length", length, 1)
         RecordConstructorArgs.__init__(self, length=length)
         gymnasium.Wrapper.__init__(self, env)
+        require_no_autoreset(env, "TextHistory")
         injection = find_wrapper(env, SkillInjection)
         if injection is not None and injection.where == "observation":
             raise ConfigError(
@@ -188,6 +189,7 @@ class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
         window = require_whole("window", window, 1)
         RecordConstructorArgs.__init__(self, window=window)
         gymnasium.Wrapper.__init__(self, env)
+        require_no_autoreset(env, "TypeStatistics")
         self._episodes: dict[tuple[str, int], deque[tuple[float, int]]] = defaultdict(partial(deque, maxlen=window))
         self._steps = 0
 

@@ -37,7 +37,7 @@ class BoardPanel:
 
     def command(self, model: str = "MODEL") -> str:
         """The command that plays it."""
-        return f"skillc evaluate --model {model} {self.words} --max-episode-steps {self.steps}"
+        return f"skillc evaluate --model {model} {self.words} --max-episode-steps {self.steps} --task-types none"
 
 
 _HOUSEHOLD = "5cafced0ab64886076819fb3712c7f38a318b7b444276ca5056667853050c0d1"

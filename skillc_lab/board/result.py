@@ -20,7 +20,7 @@ from skillc_lab.tables import read_json
 from trainers.config import TrainConfig
 from trainers.engines import CHOOSING, ENGINES
 from trainers.evaluation import PairedOutcome, PairedReport
-from trainers.tracking import NO_WEIGHTS, sha256_of_file
+from trainers.tracking import NO_WEIGHTS, settings_beside, sha256_of_file
 
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
@@ -265,7 +265,7 @@ def evaluation_result(folder: Path, name: str | None = None, revision: str | Non
         "weights_sha256": str(settings.get("weights_sha256", "")),
         "library": _place_free(str(settings.get("library") or PANELS[found].env)),
         "library_sha256": str(settings.get("library_sha256", "")),
-        "command": _command(model, settings),
+        "command": _command(model, settings, settings_beside(str(config.get("model", "")), PANELS[found].env)),
         "transcripts_sha256": _check_transcripts(folder / "transcripts.jsonl", report),
     }
     if (grade := str(settings.get("skill_grade") or "full")) != "full":
@@ -284,16 +284,18 @@ def _place_free(text: str) -> str:
     return Path(text).name if Path(text).is_absolute() or text.startswith(("~", ".")) else text
 
 
-def _command(model: str, settings: Mapping[str, Any]) -> str:
-    """A command that does the same as the one that was typed."""
+def _command(model: str, settings: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
+    """A command that does the same as the one that was typed; ``beside``: what the policy's folder would say."""
     defaults = {**TrainConfig(model=model).to_json(), **_EVALUATING}
     words = ["skillc", "evaluate", "--model", model]
-    if settings.get("data") == "generated":  # others are places on a machine
-        words += ["--data", "generated"]
+    if (data := settings.get("data")) is not None or "data" in beside:
+        words += ["--data", {None: "none", "generated": "generated"}.get(data, "DATA")]  # a place on a machine
     for name, value in settings.items():
-        if name in ("model", "data") or name not in defaults or value in (None, defaults[name]):
+        if name in ("model", "data") or name not in defaults:
             continue
-        option, shared = f"--{name.replace('_', '-')}", _without_places(value)
+        if value in (None, defaults[name]) and beside.get(name, value) == value:
+            continue
+        option, shared = f"--{name.replace('_', '-')}", "none" if value is None else _without_places(value)
         if isinstance(shared, dict) and name.endswith("_options"):
             group = option.removesuffix("-options")
             words += [word for key, each in shared.items() for word in (f"{group}.{key}", json.dumps(each))]

@@ -84,7 +84,10 @@ def _add(options: BoardOptions, folder: Path) -> int:
     page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
     if page.is_dir():
         raise ConfigError(f"{page} is a folder; name a file by --page.")
-    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    try:
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{page} is no text in UTF-8 ({error}); name another file by --page.") from error
     made = renewed_page(text, results, Path(os.path.relpath(folder, page.parent)).as_posix())
     make_folder(folder)
     replace_file(target, [content])

@@ -89,7 +89,8 @@ def policy_card(folder: Path, evaluation: Path | None = None) -> str:
     if "model_type" not in object_or_empty(folder / "config.json"):
         raise MissingDataError(f"{folder} holds no checkpoint: expected config.json of a transformers model.")
     made = object_or_empty(folder / "policy_card.json")
-    run = current_settings(object_or_empty(folder.parent / "config.json") or made.get("run", {}))
+    own = made.get("run")
+    run = current_settings(object_or_empty(folder.parent / "config.json") or (own if isinstance(own, dict) else {}))
     env = str(run.get("env") or _demonstrated_env(made))
     method = str(run.get("method") or ("behaviour-cloning" if made else ""))
     title = " ".join(["A policy", *([f"by {method}"] if method else []), *([f"in {env}"] if env else [])])

@@ -105,7 +105,7 @@ class Game:
         if not self._commands:
             self.tell("Nothing to take back.")
             return
-        count = min(int(words[0]) if words and words[0].isdigit() else 1, len(self._commands))
+        count = min(int(words[0]) if words and words[0].isdecimal() else 1, len(self._commands))
         kept = self._commands[: len(self._commands) - count]
         observation = self._reset()
         for command in kept:

@@ -51,7 +51,8 @@ class LearnSkillsOptions:
     env: str = "alfworld"
     """Environment of the episodes; it knows the short names of its task types."""
     split: str | None = None
-    """Split that the tasks must be of; the environment's training tasks if none."""
+    """Split that the tasks must be of; the environment's training tasks if none. "all" takes any: in a goal_order of
+    one's own a task's number tells no split."""
     writer: str = "steps"
     """Who writes: steps (rules), model (a language model on --engine), or that engine by its name: transformers, vllm,
     openai or module:NAME, so that --writer openai means --writer model --engine openai."""
@@ -86,13 +87,15 @@ def _learn(options: LearnSkillsOptions) -> int:
 
 
 def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
+    if split == "all":
+        return
     if spec.splits and split not in spec.splits:
         raise unknown_name("split", split, spec.splits)
     foreign = [task for task in task_ids if spec.split_of_task(task) not in ("", split)]
     if foreign:
         raise ConfigError(
             f"{len(foreign)} episodes are not of the split {split!r}, such as {foreign[0]}; skills are learned from "
-            "training tasks only. Name their split by --split if that is what you want."
+            "training tasks only. Name their split by --split if that is what you want, or --split all for any."
         )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from skillc_lab.planning.setups import launcher_file, typed_words
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
-from trainers.tracking import RunFolder
+from trainers.tracking import RunFolder, settings_beside
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +76,8 @@ def trained_apart(program: Sequence[str], config: TrainConfig, *, patience: floa
         ``failed`` with what it said last, all of which is then beside the run's folder.
     """
     began, plain = time.perf_counter(), TrainConfig(model="").to_json()
-    chosen = {name: value for name, value in config.to_json().items() if value != plain[name]}
+    beside = settings_beside(config.model, config.env)  # the policy's would stand in the place of a default
+    chosen = {name: value for name, value in config.to_json().items() if value != plain[name] or name in beside}
     command = [*program, "train", *typed_words(chosen)]
     # In a group of its own: the processes that a launcher starts would stay on the GPU otherwise.
     with subprocess.Popen(

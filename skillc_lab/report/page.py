@@ -34,7 +34,7 @@ from skillc_lab.report.tables import (
     shared_words,
     versus_table,
 )
-from trainers.evaluation import compare_reports
+from trainers.evaluation import compare_reports, require_evaluation_of
 from trainers.tracking import playing_settings, require_own_folder
 
 _PAGE, _OPENING = "index.html", b"<!doctype html>"
@@ -74,6 +74,8 @@ def make_report(
         ConfigError: ``<folder>/report`` is a link, and no other place was named; or evaluations are of other tasks.
     """
     source = read_source(Path(folder), before=before, after=after)
+    for other in map(Path, versus):
+        require_evaluation_of(other / "policy", other / "after")
     target = _own_folder(Path(folder)) if out is None else Path(out)
     first, second = source.before.report, source.after.report
     runs = []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -26,6 +28,7 @@ _CHANGED = {
     "start_sha256": "its starting point has changed",
     "end_sha256": "the settings that its end is played with have changed",
     "files_sha256": "a file that its settings name, or its start's tokenizer, has changed",
+    "trained_sha256": "its policy was trained again",
 }
 
 
@@ -112,7 +115,14 @@ def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
         "start_sha256": plan.starts_sha256.get(cell.start),
         "end_sha256": plan.end_sha256(cell),
         "files_sha256": plan.files_sha256(cell),
+        "trained_sha256": _trained_sha256(plan, cell),
     }
+
+
+def _trained_sha256(plan: ComparisonPlan, cell: Cell) -> str | None:
+    """Hash of the result of the training whose policy is played otherwise; None in a comparison itself."""
+    trained = None if plan.of is None else read_cell(plan.of, cell)
+    return None if trained is None else sha256(json.dumps(trained.to_json(), sort_keys=True).encode()).hexdigest()
 
 
 def kept_texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str]:
@@ -173,7 +183,9 @@ class Changed:
         folder, title = self.place(trained.folder, trained.title)
         split = self.split or trained.held_out
         # The run file declares what it says, not what its policies are made to play afterwards.
-        return replace(trained, config=config, held_out=split, folder=folder, title=title, preregistered=False)
+        return replace(
+            trained, config=config, held_out=split, folder=folder, title=title, preregistered=False, of=trained
+        )
 
 
 def replay_cell(trained: ComparisonPlan, plan: ComparisonPlan, cell: Cell) -> CellResult | None:

@@ -27,7 +27,7 @@ _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transc
 _OF_CELLS = frozenset(
     {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
-    | {"eval_temperature", "eval_greedy", "max_episode_steps"}
+    | {"eval_temperature", "eval_greedy", "top_p", "top_k", "min_p", "max_episode_steps", "skill_grade", "env_wrappers"}
 )
 """What the comparison sets for each cell, or all share: the start, the budget, the tasks, how they are measured."""
 _BESIDE_WEIGHTS = ("config.json", "tokenizer*.json", "*.jinja")
@@ -103,6 +103,7 @@ class ComparisonPlan:
         title: Name of the record and its pictures.
         declared: The run file, where there is one.
         preregistered: Whether the study says that it was declared before its first cell.
+        of: The comparison whose policies are played otherwise here, if they are.
     """
 
     config: TrainConfig
@@ -116,6 +117,7 @@ class ComparisonPlan:
     title: str = "comparison"
     declared: Declaration | None = field(default=None, compare=False)
     preregistered: bool = False
+    of: ComparisonPlan | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.methods or len(set(self.methods)) < len(self.methods):

@@ -195,7 +195,10 @@ def with_method(record: ComparisonRecord, other: ComparisonRecord, method: str, 
 
 _PANEL = ("panel_seed", "panel_per_type")
 """Settings that choose the tasks of validations, over which means over training are paired."""
-_MEASURES = ("eval_temperature", "eval_greedy", "max_episode_steps", "skill_grade", "env_wrappers")
+_MEASURES = (
+    *("eval_temperature", "eval_greedy", "top_p", "top_k", "min_p"),
+    *("max_episode_steps", "skill_grade", "env_wrappers"),
+)
 """Settings that decide what an evaluation finds."""
 
 

@@ -79,6 +79,8 @@ def test_what_cannot_be_is_refused(name, fault):
         load_library(name)
     with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank, general"):
         control_library(ALFWORLD, "empty")
+    with pytest.raises(SkillFileError, match="general skills alone"):
+        control_library(SkillLibrary("mine", (Skill("hints", "", ("*",), "Look first."),)), "general")
 
 
 @pytest.mark.parametrize("types", [(("a", "b", "c"),), (("a", "b"), ("c",)), (("a",), ("b",)), (("*",),)])

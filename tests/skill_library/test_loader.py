@@ -266,6 +266,14 @@ def test_links_may_not_lead_out_of_the_library_nor_nowhere(tmp_path, read):
         read(library)
 
 
+def test_a_file_in_small_letters_is_a_skill_as_the_specification_has_it(tmp_path):
+    write(tmp_path / "lib" / "b", named("b"))
+    write(tmp_path / "lib" / "a", named("a")).rename(tmp_path / "lib" / "a" / "skill.md")
+    assert [skill.name for skill in load_library(tmp_path / "lib").skills] == ["a", "b"]
+    assert [skill.name for skill in read_agent_skills(tmp_path / "lib")] == ["a", "b"]
+    assert [skill.name for skill in load_library(tmp_path / "lib" / "a").skills] == ["a"]
+
+
 def test_links_within_a_library_and_to_a_library_are_fine(tmp_path):
     own = write(tmp_path / "library" / "own").parent
     (tmp_path / "name").symlink_to(own.parent)

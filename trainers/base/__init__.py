@@ -17,6 +17,7 @@ from trainers.base.options import (
     AtLeastTwo,
     Count,
     Fraction,
+    Level,
     MaskTruncated,
     Natural,
     NotNegative,
@@ -41,8 +42,8 @@ from trainers.base.trajectory import TokenRow, Trajectory, Usage
 __all__ = ["PACKAGES", "REAL", "SHIPPED", "fetched_trained"]
 __all__ += ["hardest_start", "named_folder", "package_named", "shipped_names", "shipped_policy"]
 __all__ += ["shipped_trained_policy"]
-__all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "MaskTruncated", "Natural", "NotNegative", "Options"]
-__all__ += ["Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "TaskSampling", "Thoughts"]
+__all__ += ["Aggregation", "AtLeastTwo", "Count", "Fraction", "Level", "MaskTruncated", "Natural", "NotNegative"]
+__all__ += ["Options", "Part", "Positive", "RatioLevel", "Returns", "Sampling", "Share", "TaskSampling", "Thoughts"]
 __all__ += ["check_values", "flat_options", "option_names", "override"]
 __all__ += ["Registry", "Wanted", "current_names", "instance_of", "load_object", "understands_old_names"]
 __all__ += ["TokenRow", "Trajectory", "Usage"]

@@ -21,8 +21,9 @@ AtLeastTwo = Annotated[int, Ge(2)]
 Natural = Annotated[int, Ge(0)]
 NotNegative = Annotated[float, Ge(0), Lt(math.inf)]
 Positive = Annotated[float, Gt(0), Lt(math.inf)]
-# From 0 to 1: without the 1, without the 0, with both.
+# From 0 to 1: without the 1, without both, without the 0, with both.
 Share = Annotated[float, Ge(0), Lt(1)]
+Level = Annotated[float, Gt(0), Lt(1)]
 Part = Annotated[float, Gt(0), Le(1)]
 Fraction = Annotated[float, Ge(0), Le(1)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from trainers.engines.registry import CheckpointModel, check_engine, engine_spec
 from trainers.engines.text import TextEngine
 from trainers.engines.types import ChoosingEngine, Engine
 from trainers.memory import MemoryTools, SkillMemory, skill_selectors
-from trainers.memory.banked import BankOptions
 from trainers.models import load_model, load_tokenizer, within_model, without_bars
 from trainers.recipes import recipe_in
 from trainers.rollout.collect import GroupRollouts
@@ -33,6 +32,7 @@ from trainers.rollout.opening import (
 from trainers.rollout.policies import EngineChat
 from trainers.rollout.text_policy import Journal, ServerChat, TextPolicy
 from trainers.tracking.files import read_object, write_json
+from trainers.tracking.policy_settings import same_env
 
 Wrappers = Sequence[Callable[[Any], Any]]
 _ARMS = {"with": (1,), "without": (0,), "all": (0, 1)}
@@ -223,17 +223,18 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         saved = read_object(path)
     except ValueError as error:
         raise CheckpointError(f"{path} is no skill memory of a policy: {error}") from error
-    if saved.get("env") != config.env:
+    if not same_env(str(saved.get("env")), config.env):
         raise CheckpointError(
             f"{path} was learned in {saved.get('env')!r}, and {config.env!r} is played; --memory library shows the "
             "environment's own skills"
         )
     try:
-        if code := [text for text in _texts([saved["preset"], saved["preset_options"]]) if ":" in text]:
+        # The file that a run's bank began with need not be there any more.
+        options = dict(saved["preset_options"])
+        options = {name: value for name, value in options.items() if name.rpartition(".")[2] != "bank"}
+        if code := [text for text in _texts([saved["preset"], options]) if ":" in text]:
             raise ValueError(f"it names code of its own, which is not run: {code[0]}")
-        part = recipe_in(config.env, str(saved["preset"]), saved["preset_options"]).memory
-        if isinstance(part, BankOptions):
-            part = replace(part, bank=None)  # the file that the run began with need not be there any more
+        part = recipe_in(config.env, str(saved["preset"]), options).memory
         # Memories write from an update's rollouts alone, and here there are none.
         memory = part.start(MemoryTools(Path(), graded_library(config), lambda prompts: [""] * len(prompts)))
         memory.load_state_dict(saved["state"])

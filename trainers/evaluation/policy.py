@@ -74,8 +74,9 @@ class PolicyReport:
         if self.usage is not None:
             write_json(folder / "usage.json", self.usage)
         if self.greedy is not None:
-            greedy = PolicyReport(self.greedy, self.config.with_(eval_greedy=True), agent=self.agent)
-            greedy.save_all(folder / "greedy")
+            identity = {**self.identity, "eval_greedy": True, "greedy_too": False} if self.identity else {}
+            alone = self.config.with_(eval_greedy=True)
+            PolicyReport(self.greedy, alone, agent=self.agent, identity=identity).save_all(folder / "greedy")
         # A folder with a report is taken for a whole evaluation.
         self.paired.save(folder / "report.json")
 

@@ -42,7 +42,8 @@ class BankOptions(Memory):
     show: Natural = 1
     """Most entries that an episode is shown."""
     bank_capacity: Natural = 300
-    """Most entries that the bank keeps, beside those that are too new to go."""
+    """Most entries that the bank keeps, beside those written in the same update; others that are kept because they are
+    young take the places of the least useful."""
     candidates: Natural | None = None
     """Entries most like the task among which the score decides; all if None."""
     least_likeness: float | None = None

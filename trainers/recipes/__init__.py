@@ -73,8 +73,9 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     """A method in an environment, with the curriculum that this implies if it may; the chosen options come last.
 
-    Errors are those of :func:`get_recipe`. An option of a curriculum has no effect where a method has none; a
-    UserWarning says so, and no error, since runs and studies give several methods the same options.
+    Errors are those of :func:`get_recipe`. An option of a curriculum has no effect where a method has none, nor has
+    ``rho`` where no share is asked for; a UserWarning says so, and no error, since runs and studies give several
+    methods the same options.
     """
     recipe, spec = get_recipe(name), env_spec(env)
     implied = {} if recipe.curriculum.own_schedule else spec.curriculum
@@ -84,4 +85,8 @@ def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     idle = [f"{key}={value!r}" for key, value in options.items() if key in unused and value != shared.get(key)]
     if idle:
         warnings.warn(f"{', '.join(idle)} has no effect: the method {name} has no curriculum.", stacklevel=2)
-    return get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})
+    found = get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})
+    if options.get("rho") is not None and recipe.curriculum.steers and not found.allocation.follows_curriculum:
+        asks = f"allocation={found.allocation.name!r} asks for no share"
+        warnings.warn(f"rho={options['rho']!r} has no effect: {asks}.", stacklevel=2)
+    return found

@@ -132,6 +132,9 @@ class Recipe:
             remedy = f"would never be shown, because {allocation}; take allocation='half' or 'always'"
             yield f"memory={self.memory.name!r} {remedy}"
         advantage = f"advantage={self.advantage.name!r}"
+        if self.memory.adds_to_returns and isinstance(self.advantage, RaisedBaseline):
+            # What is added leaves the success scale, on which the baseline is raised.
+            yield f"{advantage} needs returns of successes, and memory={self.memory.name!r} adds to them; leave it out"
         if self.memory.misleads and any(maker.needs_fitting_text for maker in self.rows):
             yield "lost rollouts would teach what a text says that does not fit; add distraction to guarded_imitation"
         # Else a text that does not fit counts as the skill: in what the skill is worth, or in its reader's baseline.
@@ -209,9 +212,6 @@ Addition = Callable[[Recipe], Recipe]
 def _baseline(recipe: Recipe) -> Recipe:
     if recipe.advantage not in (Grpo(), Csca()):
         raise _taken("baseline", recipe, f"advantage={recipe.advantage.name!r}", "grpo, half_skill_grpo or skillc")
-    if recipe.memory.adds_to_returns:
-        # What is added leaves the success scale, on which the baseline is raised.
-        raise _taken("baseline", recipe, f"the returns of memory={recipe.memory.name!r}", "half_skill_grpo or skillc")
     return replace(recipe, advantage=RaisedBaseline())
 
 

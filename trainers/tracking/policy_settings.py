@@ -75,6 +75,11 @@ def policy_settings(model: str, env: str) -> dict[str, dict[str, Any]] | None:
     return parts
 
 
+def settings_beside(model: str, env: str) -> dict[str, Any]:
+    """The settings that lie beside a policy's weights, and stand in the place of defaults where they are not given."""
+    return {name: value for part in (policy_settings(model, env) or {}).values() for name, value in part.items()}
+
+
 _HARMLESS = {"engine": ("native",), "noun_tagger": ("builtin", "spacy", None)}
 """Options of environments that may name programs, and what they may be where a policy's folder says it."""
 
@@ -98,6 +103,11 @@ def _is_foreign(name: str, value: Any) -> bool:
     if name == "engine":  # what a policy learned to choose with is all that is ever written
         return value not in (None, TrainConfig.engine, "choosing")
     return bool(value) if name == "env_wrappers" else ":" in str(value or "")
+
+
+def same_env(one: str, other: str) -> bool:
+    """Whether two names are of one environment; those of code (``module:id``) are compared as they stand, not run."""
+    return one == other or (":" not in one + other and env_spec(one).id == env_spec(other).id)
 
 
 def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict[str, Any], list[str]]:
@@ -146,7 +156,7 @@ def unlike_policy(config: TrainConfig) -> str:
         return ""
     made = {name: parts["playing"][name] for name in ("env", "chat_options", *_WORDING) if name in parts["playing"]}
     values = config.to_json()
-    unlike = {name: value for name, value in made.items() if value != values[name]}
+    unlike = {name: value for name, value in made.items() if not _same(name, value, values[name])}
     played = _written({name: values[name] for name in unlike})
     return f"it was made with {_written(unlike)}, and {played} was played" if unlike else ""
 
@@ -163,9 +173,13 @@ def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
         if (
             any(made[name].get(key, inner) != inner for key, inner in value.items())
             if isinstance(made[name], Mapping) and isinstance(value, Mapping)
-            else made[name] != value
+            else not _same(name, made[name], value)
         )
     ]
+
+
+def _same(name: str, one: Any, other: Any) -> bool:
+    return same_env(one, other) if name == "env" else bool(one == other)
 
 
 def _absolute(name: str, value: Any) -> Any:

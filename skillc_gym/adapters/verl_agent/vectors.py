@@ -266,6 +266,11 @@ def build_webshop_envs(  # noqa: PLR0917 - the signature is theirs
     data = options.pop("data", None) or web_data(asked)
     theirs = {name: value for name, value in asked.items() if name not in ("file_path", "attr_path", "seed")}
     kwargs = {"compat": "upstream", "data": data, **theirs, **options}
+    if fixed := sorted({"split", "goal_order", "max_episode_steps"} & kwargs.keys()):
+        raise ConfigError(
+            f"A vector of verl-agent's has its own {', '.join(fixed)}, by is_train and seed, and its manager counts "
+            "the steps; leave them out"
+        )
 
     def members() -> Iterator[gymnasium.Env[Any, Any]]:
         for group in range(env_num):

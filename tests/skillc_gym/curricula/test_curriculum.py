@@ -270,6 +270,9 @@ def test_a_reset_that_is_refused_moves_no_draw(make, toy_library):
         refused.reset(seed=9, options={"task_id": "nowhere"})
     with pytest.raises(ConfigError, match="which is a text; got 3"):
         refused.reset(seed=9, options={"task_id": 3})
+    for seed in (9, None):
+        with pytest.raises(ConfigError, match="tsak_id"):
+            refused.reset(seed=seed, options={"tsak_id": "x"})
     assert [plain.reset()[1]["task_id"] for _ in range(6)] == [refused.reset()[1]["task_id"] for _ in range(6)]
 
 
@@ -296,11 +299,15 @@ def test_options_overrule_it_without_shifting_later_draws(toy_library):
 def test_misuse_of_the_wrapper_is_named(toy_library):
     with pytest.raises(ConfigError, match="put a SkillInjection below"):
         SkillCurriculum(ToyEnv(), Fixed())
+    difficult = faulty(difficulty_of=lambda env, name: 0.5)
+    with pytest.raises(ConfigError, match="would choose none; put that outside"):
+        SkillCurriculum(ProceduralCurriculum(SkillInjection(difficult(), toy_library)), Fixed())
     with pytest.raises(ConfigError, match="types without a task: fly"):
         stack(toy_library, InternalizationCurriculum(["open", "fly"]))
 
 
-def test_a_curriculum_of_ones_own_is_the_one_of_all_that_are_rebuilt(toy_id, toy_library):
-    wrapped = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), Fixed())
+@pytest.mark.parametrize("curriculum", [Fixed(), InternalizationCurriculum(TOYS)])
+def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt(toy_id, toy_library, curriculum):
+    wrapped = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), curriculum)
     again = gymnasium.make(TimeLimit(wrapped, 9).spec)
     assert again.get_wrapper_attr("curriculum") is wrapped.curriculum

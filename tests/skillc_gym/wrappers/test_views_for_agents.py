@@ -1,5 +1,7 @@
 """The wrappers for agents that choose by index, remember nothing, or want rewards on the way."""
 
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from skillc_gym.wrappers import (
     ChatPrompt,
     DiscreteCommands,
     PlanShaping,
+    ProceduralCurriculum,
+    SkillCurriculum,
     SkillInjection,
     TextHistory,
     TypeStatistics,
@@ -125,6 +129,9 @@ def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
     assert len(recorder.episode().messages) == len(info["messages"]) - 1
 
 
+SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, partial(SkillCurriculum, curriculum={}))
+
+
 @pytest.mark.parametrize(
     ("wrap", "said"),
     [
@@ -139,6 +146,7 @@ def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
         (lambda: TextHistory(SkillInjection(pick_env())), "every exchange would repeat"),
         (lambda: SkillInjection(Autoreset(pick_env())), "SkillInjection stands around an Autoreset"),
         (lambda: ChatPrompt(Autoreset(pick_env())), "ChatPrompt stands around an Autoreset"),
+        *((partial(wrap, Autoreset(pick_env())), "stands around an Autoreset") for wrap in SEE_RESETS),
         (lambda: ActionFormat(ChatPrompt(pick_env())), "would hold commands, and no replies"),
     ],
 )

@@ -10,6 +10,7 @@ import gymnasium
 import pytest
 
 from skillc_gym.envs import registry
+from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError, UnknownNameError
 from tests.trainers.toy_world import spec
 from tests.trainers.toys import toy_config
@@ -170,6 +171,15 @@ def test_an_evaluation_learns_nothing_and_no_server_is_silently_shown_the_librar
         evaluate_policy(trained.with_(engine="openai", engine_options={"base_url": "http://localhost:1/v1"}))
 
 
+def test_a_memory_is_read_by_another_name_of_its_environment(trained: TrainConfig, tmp_path: Path) -> None:
+    saved = json.loads((Path(trained.model) / MEMORY_FILE).read_text())
+    saved["preset_options"]["bank"] = str(tmp_path / "12:30" / "bank.jsonl")
+    saved["env"] = env_spec(saved["env"]).id
+    (tmp_path / MEMORY_FILE).write_text(json.dumps(saved))
+    found, own = policy_memory(replace(trained, model=str(tmp_path))), policy_memory(trained)
+    assert found.state_dict() == own.state_dict()
+
+
 def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, tmp_path: Path) -> None:
     config = toy_config(toy_folder, method="skill05", steps=1, run=str(tmp_path))
     policy = replace(config, model=str(run(config).policy), run="")
@@ -184,6 +194,7 @@ def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, t
         ({"state": {}}, "is no skill memory"),
         ({"preset": "this:x"}, "names code of its own"),
         ({"preset_options": {"rows": ["this:x"]}}, "names code of its own"),
+        ({"preset_options": 3}, "is no skill memory"),
         (None, "is no skill memory"),
     ],
 )

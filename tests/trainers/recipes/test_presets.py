@@ -129,6 +129,9 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
     ):
         with pytest.warns(UserWarning, match=r"(rho=0.25|tau_retire=0.05) has no effect: .* has no curriculum"):
             assert recipe_in(env, name, options) == get_recipe(name)
+    for name in ("skill0", "skillc+need"):
+        with pytest.warns(UserWarning, match="rho=0.3 has no effect: allocation=.* asks for no share"):
+            recipe_in("alfworld", name, {"rho": 0.3})
     with pytest.raises(UnknownNameError, match="eps"):
         recipe_in("alfworld", "grpo", {"epz": 0.1})
 
@@ -144,7 +147,7 @@ REFUSED = {
     "would never act": ["skill_grpo+forward_distillation", "opsd allocation=always"],
     "no loss reads what": ["opsd+baseline"],
     "would teach what the library says": ["d2skill+forward_distillation"],
-    "take the place of the returns": ["d2skill+baseline"],
+    "needs returns of successes": ["d2skill+baseline", "retroagent advantage=raised_baseline"],
     "take the place of": [
         *(f"{name}+need" for name in ("skill05", "no_pairing", "fixed_rho", "skill0", "contrastive_relabelling")),
         *(f"{name}+baseline" for name in ("contrastive_relabelling", "mixed_norm", "skill_grpo+distraction")),
@@ -176,6 +179,7 @@ def test_a_part_that_does_not_fit_is_refused(says: str, case: str) -> None:
 
 OUT_OF_RANGE = (
     *("grpo eps=-1.0", "skillrl show=-1", "skillrl bank_capacity=-1", "skillrl review_every=0", "grpo+need memory=1.0"),
+    "grpo+need level=0.0",
     *("skill_grpo+value prior=0.0", "contrastive_relabelling most=1.5", "grpo+baseline raise_by=2.0"),
     *("skill05 guided_share=1.0", "opsd_jsd mixture=2", "opsd_jsd mixture=-0.1", "opsd_jsd top_k=0"),
     *("rlsd mixing_steps=0", "rlsd start=1.5", "rlsd width=-0.1", "grpo clip=-0.5", "guarded_imitation alpha=-1.0"),

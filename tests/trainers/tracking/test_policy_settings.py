@@ -14,7 +14,13 @@ from skillc_lab.cli.options import parse
 from trainers.base import shipped_names, shipped_policy
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport
-from trainers.tracking.policy_settings import SETTINGS_FILE, complete_settings, save_policy_settings, unlike_policy
+from trainers.tracking.policy_settings import (
+    SETTINGS_FILE,
+    complete_settings,
+    same_env,
+    save_policy_settings,
+    unlike_policy,
+)
 
 CARRIED = {"chat": "compact", "max_reply_tokens": 20, "max_episode_steps": 20, "eval_temperature": 0.4}
 
@@ -75,6 +81,13 @@ def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path)
     found, said = completed(model=str(policy))
     assert found["data"] is None
     assert "which is not here" in said[0]
+
+
+def test_an_environment_is_the_same_by_its_id() -> None:
+    by_name, by_id = completed(model="shipped"), completed(model="shipped", env="skillc/ALFWorld-v0")
+    assert (by_id[0] | {"env": "alfworld"}, by_id[1]) == by_name
+    assert "env" not in unlike_policy(TrainConfig(model="shipped", env="skillc/ALFWorld-v0"))
+    assert not same_env("own_package:Env-v0", "alfworld"), "code is not run for it"
 
 
 def test_a_policy_that_learned_to_choose_is_played_so(policy: Path) -> None:

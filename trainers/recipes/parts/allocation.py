@@ -20,7 +20,7 @@ from trainers.allocation import (
     skill_needed,
     value_allocation,
 )
-from trainers.base import NotNegative, Options, Positive, Share
+from trainers.base import Level, NotNegative, Options, Positive, Share
 
 
 class Allocator:
@@ -276,15 +276,16 @@ class ByValue(ByRates):
 class ByNeed(ByTrials):
     """:func:`trainers.allocation.skill_needed`: half of a group where the skill is needed, else none.
 
-    Until a type has had ``probes`` rollouts of each condition lately, one rollout of its groups sees the skill, so that
-    there is something to judge by.
+    Where a type has had fewer than ``probes`` skill-free rollouts lately, or hardly any that was won, one rollout of
+    its groups sees the skill until ``probes`` have, so that there is something to judge by.
     """
 
     name: ClassVar[str] = "need"
-    level: Share = 0.95
+    level: Level = 0.95
     """Confidence level of the intervals."""
     probes: NotNegative = 4.0
-    """Rollouts with the skill, past ones weighed, below which a type is probed."""
+    """Rollouts with the skill, past ones weighed, below which a type is probed where success without it is rare or
+    little known."""
 
     def from_trials(self, injected: Trials, plain: Trials, group_size: int) -> int:
         """Half, one to probe, or none."""

@@ -81,6 +81,7 @@ class FileGames(GameSet):
         wanted = resolve_task_types(task_types)
         super().__init__(name for name in source.task_ids if task_type_of(name) in wanted)
         self._source = source
+        self._manifest: tuple[object, str] | None = None
 
     def raw(self, task_id: str) -> dict[str, Any]:
         """Returns the content of a game file."""
@@ -90,14 +91,17 @@ class FileGames(GameSet):
         """What tells that a game file was written again."""
         return self._source.state_of(task_id)
 
-    @functools.cached_property
+    @property
     def manifest_sha256(self) -> str:
         """A hash of every task id and of the content of its file."""
-        found = hashlib.sha256()
-        for task_id in self.task_ids:
-            content = hashlib.sha256(self._source.read(task_id)).hexdigest()
-            found.update(f"{task_id} {content}\n".encode())
-        return found.hexdigest()
+        state = tuple(map(self.state_of, self.task_ids))
+        if self._manifest is None or self._manifest[0] != state:
+            found = hashlib.sha256()
+            for task_id in self.task_ids:
+                content = hashlib.sha256(self._source.read(task_id)).hexdigest()
+                found.update(f"{task_id} {content}\n".encode())
+            self._manifest = state, found.hexdigest()
+        return self._manifest[1]
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,12 @@ def require_official(games: GameSet) -> Manifest:
     known = official_manifests().get(found.split)
     if known == found:
         return found
+    kinds = {kind: count for kind, count in found.by_type.items() if count}
+    if known is not None and len(kinds) < len(TASK_TYPES) and kinds.items() <= known.by_type.items():
+        raise InvalidGameError(
+            f"Only tasks of the types {', '.join(kinds)} of the split {found.split!r} were opened; open it without "
+            "task_types to have it checked whole."
+        )
     differing = [name for name, value in asdict(found).items() if known is None or value != getattr(known, name)]
     expected = "nothing of that name" if known is None else f"{known.tasks} tasks, sha256 {known.sha256[:12]}"
     raise InvalidGameError(

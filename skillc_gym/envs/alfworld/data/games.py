@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.alfworld.data.game_set import FileGames, GameSet
-from skillc_gym.envs.alfworld.data.sources import FETCH, open_source
+from skillc_gym.envs.alfworld.data.sources import FETCH, Source, open_source, stamp_of
 from skillc_gym.envs.alfworld.tasks import SPLITS, resolve_task_types
 from skillc_gym.errors import ConfigError, MissingDataError, require_name
 
@@ -47,9 +47,10 @@ def open_games(
         return _generated_games(split, types, _generator_options({} if generator is None else generator))
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
-    games = _file_games(data_path(data), split, types)
+    path = data_path(data)
+    games = _file_games(path, split, types, stamp_of(Path(path), split))
     if not games.task_ids:
-        raise MissingDataError(f"{data_path(data)} has no task of the types {', '.join(types)} in the split {split!r}.")
+        raise MissingDataError(f"{path} has no task of the types {', '.join(types)} in the split {split!r}.")
     return games
 
 
@@ -65,12 +66,14 @@ def data_path(data: str | os.PathLike[str] | None) -> str:
     raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")
 
 
-_source = functools.lru_cache(maxsize=16)(open_source)
+@functools.lru_cache(maxsize=16)
+def _source(path: str, split: str, stamp: tuple[object, ...]) -> Source:
+    return open_source(Path(path), split)
 
 
 @functools.lru_cache(maxsize=64)
-def _file_games(path: str, split: str, task_types: tuple[str, ...]) -> FileGames:
-    return FileGames(_source(Path(path), split), task_types)
+def _file_games(path: str, split: str, task_types: tuple[str, ...], stamp: tuple[object, ...]) -> FileGames:
+    return FileGames(_source(path, split, stamp), task_types)
 
 
 def _generator_options(generator: Mapping[str, Any]) -> str:

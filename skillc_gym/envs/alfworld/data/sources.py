@@ -116,6 +116,17 @@ def open_source(path: Path, split: str) -> Source:
     return source
 
 
+def stamp_of(path: Path, split: str) -> tuple[object, ...]:
+    """What changes when games come or go: times of the split's folder and of those in it, or of the archive."""
+    if not path.is_dir():
+        found = path.stat()
+        return found.st_mtime_ns, found.st_size
+    folder = _layout_root(path, split) / split
+    with os.scandir(folder) as entries:
+        tasks = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries if entry.is_dir())
+    return folder, folder.stat().st_mtime_ns, *tasks
+
+
 def _layout_root(root: Path, split: str) -> Path:
     for place in (root / "json_2.1.1", root):
         if (place / split).is_dir():

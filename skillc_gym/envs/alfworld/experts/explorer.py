@@ -119,9 +119,10 @@ class Explorer:
             places = [c.partition(" ")[2].removeprefix("to ") for c in commands if c.startswith(("go to ", "examine "))]
             self._order = self._search_order(places, observation)
         here = self._here
-        if here is not None and "you see" in observation:
-            self._contents[here] = _NAME.findall(observation.split("you see", 1)[1])
-        elif here is not None and f"{here} is closed" in observation:
+        answer = observation.rstrip().rpartition("\n")[2]  # a skill or a history may stand in front
+        if here is not None and "you see" in answer:
+            self._contents[here] = _NAME.findall(answer.split("you see", 1)[1])
+        elif here is not None and f"{here} is closed" in answer:
             self._contents.pop(here, None)
 
     def _search_order(self, places: Collection[str], observation: str) -> list[str]:

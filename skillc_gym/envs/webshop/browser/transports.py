@@ -90,19 +90,25 @@ class RemoteSite:
         self.front, self.host = front, parts.hostname
         self._token = dict(parse_qsl(parts.query)).get("token", "")
         self._url = f"{parts.scheme}://{parts.netloc}"
-        self._compare(self._asked("/about.json", None).get("shop", {}))
+        self._compare(self._asked("/about.json", None))
 
     def episode(self, task: int) -> str:
         """Opens an episode; returns its address."""
         return f"{self._url}/e/{self._asked('/episodes', {'task': task})['ticket']}/"
 
-    def _compare(self, theirs: Mapping[str, Any]) -> None:
-        ours = self.front.identity
+    def _compare(self, about: Mapping[str, Any]) -> None:
+        ours, theirs, goals = self.front.identity, about.get("shop", {}), self.front.goals.range
         names = [name for name in ours if theirs.get(name) != ours[name]]
         differing = [f"{name} ({theirs.get(name)!r} there, {ours[name]!r} here)" for name in names]
         if differing:
             raise ConfigError(
                 f"The site {self._url} shows another shop: {'; '.join(differing)}. Give both the same data and options."
+            )
+        first, behind = about.get("goals", (goals.start, goals.stop))
+        if goals.start < first or goals.stop > behind:
+            raise ConfigError(
+                f"The site {self._url} has the goals {first} to {behind - 1} alone, and {goals.start} to "
+                f"{goals.stop - 1} are played; start it with --split all."
             )
 
     def _asked(self, path: str, sent: Any) -> dict[str, Any]:
@@ -114,7 +120,8 @@ class RemoteSite:
             with build_opener(ProxyHandler({})).open(request, timeout=_SECONDS) as answer:
                 found = dict(json.load(answer))
         except HTTPError as error:
-            raise ConfigError(f"{self._url}{path} answers {error.code} {error.reason}; is that the shop?") from error
+            remedy = "give its token: url='.../?token=...'" if error.code == 401 else "is that the shop?"
+            raise ConfigError(f"{self._url}{path} answers {error.code} {error.reason}; {remedy}") from error
         except (URLError, OSError, ValueError, TypeError, HTTPException) as error:
             raise SiteLostError(
                 f"The site {self._url} does not answer ({error}). Start it with: skillc serve-webshop --port "

@@ -131,6 +131,10 @@ class Catalog:
         """Returns what a list of results shows of a product."""
         return self._read(read_listing, index)
 
+    def asin(self, index: int) -> str:
+        """Returns a product's id."""
+        return self.listing(index).asin
+
     def _product(self, index: int) -> Product:
         return self._read(read_record, index)
 
@@ -205,6 +209,10 @@ class EscapedCatalog:
 
     def __len__(self) -> int:
         return len(self._catalog)
+
+    def asin(self, index: int) -> str:
+        """Returns a product's id as it is, for addresses."""
+        return self._catalog.asin(index)
 
     def listing(self, index: int) -> Listing:
         """Returns what a list of results shows of a product."""

@@ -93,6 +93,11 @@ def build_catalog(
     Raises:
         CatalogError: A file that breaks off, no row that makes a product, or a place that is taken or not writable.
     """
+    folder = Path(os.path.realpath(folder))  # a link or "." would be taken for something else
+    if os.path.ismount(folder):
+        raise CatalogError(
+            f"{folder} is where a disk is mounted, and a catalogue is moved to its place whole; name a folder in it."
+        )
     try:
         with work_folder(folder) as work:
             if _is_built(folder, source.identity()):  # by another process, while this one waited

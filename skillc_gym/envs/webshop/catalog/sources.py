@@ -23,6 +23,7 @@ from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, requi
 from skillc_gym.values import require_switch, require_whole
 
 _CHUNK = 1 << 22
+_PIECE = 1 << 13
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError)
 _LONGEST_VALUE = 1 << 26
@@ -46,6 +47,7 @@ class _Text:
             strict=False, parse_int=lambda digits: (int if len(digits) <= _LONGEST_NUMBER else float)(digits)
         )
         self._buffer, self._place, self._ended = "", 0, False
+        self._failure: Exception | None = None
 
     def close(self) -> None:
         self._file.close()
@@ -106,13 +108,26 @@ class _Text:
             return False
         if len(self._buffer) - self._place > _LONGEST_VALUE:
             raise self.broken(f"a value of more than {_LONGEST_VALUE:,} characters")
-        try:
-            more = self._file.read(max(_CHUNK, len(self._buffer) - self._place))
-        except _BROKEN as error:
-            raise self.broken(f"{type(error).__name__}: {error}") from error
+        more = self._more(max(_CHUNK, len(self._buffer) - self._place))
+        if self._failure and not more:
+            raise self.broken(f"{type(self._failure).__name__}: {self._failure}") from self._failure
         self._ended = not more
         self._buffer, self._place = self._buffer[self._place :] + more, 0
         return bool(more)
+
+    def _more(self, wanted: int) -> str:
+        """Reads piece by piece: of one that breaks off, all before it is still there."""
+        pieces: list[str] = []
+        while wanted > 0 and not self._failure:
+            try:
+                pieces.append(self._file.read(min(wanted, _PIECE)))
+            except _BROKEN as error:
+                self._failure = error
+                break
+            if not pieces[-1]:
+                break
+            wanted -= len(pieces[-1])
+        return "".join(pieces)
 
 
 def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skillc_gym.envs.webshop.workplace import publish, work_folder
+from skillc_gym.envs.webshop.workplace import mapped, publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingExtraError, missing_extra
 from skillc_gym.pages import resource
 
@@ -129,8 +129,12 @@ def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str,
     folder = _place(catalog, tagger)
     if tagger.id.startswith(_NAMELESS) or not folder.is_dir() or not catalog.in_place:
         return lambda index: tagger.nouns(catalog.product(index).title)
-    ends = np.load(folder / "ends.npy", mmap_mode="r")
-    kept = np.memmap(folder / "nouns.bin", np.uint8, "r")
+    try:
+        (ends,), kept = mapped(folder, "ends"), np.memmap(folder / "nouns.bin", np.uint8, "r")
+        if len(ends) != len(catalog) + 1 or len(kept) != ends[-1]:
+            raise ValueError(f"{len(ends)} places and {len(kept)} bytes of {len(catalog)} titles")
+    except (OSError, ValueError, IndexError) as error:
+        raise CatalogError(f"The nouns in {folder} are damaged ({error}); delete that folder.") from error
     return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]].tobytes())))
 
 

@@ -120,7 +120,7 @@ class Store:
     def address(self, page: Page) -> str:
         """Returns the page's own address; `page_at` leads back."""
         hits = page.hits if self._drawn(page.words) else ()
-        return pages.address_of(page, lambda index: self.catalog.listing(index).asin, hits=hits)
+        return pages.address_of(page, self.catalog.asin, hits=hits)
 
     def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
         """Returns the address that a click on a product's link leads to, None where it leads nowhere."""

@@ -92,7 +92,10 @@ class Site:
         return HTMLResponse(render("start.html", goals=goals, products=products, **offered))
 
     async def _about(self, request: Request) -> Response:
-        return JSONResponse({"skillc_gym": __version__, "shop": self.front.identity})
+        goals = self.front.goals.range
+        return JSONResponse(
+            {"skillc_gym": __version__, "shop": self.front.identity, "goals": [goals.start, goals.stop]}
+        )
 
     async def _open(self, request: Request) -> Response:
         """Opens an episode: for a person who sent a form, or for a program that sent JSON."""

@@ -53,11 +53,12 @@ class Recording:
 
     def note(self, ticket: str, task: int, before: Page, action: str, after: Page) -> None:
         """Takes down a step of an episode: what the person did, as an agent would say it, where, and where that led."""
-        if self._front.act(task, before, action) != after:
-            return
         step = _Step(self._front.address(before), action, self._front.address(after))
-        steps = self._steps_to(ticket, step.before)
+        said = self._front.act(task, before, action) == after
+        steps = self._steps_to(ticket, step.before) if said else None
         if steps is None or sum(len(one.after) for one in steps) > _LONGEST:
+            if after.kind == "done" and self._open.get(ticket, []) is not None:
+                logger.warning("a purchase is not kept: a step that led to it cannot be said as an action, or is long")
             return
         self._open[ticket] = [*steps, step]
         self._open.move_to_end(ticket)

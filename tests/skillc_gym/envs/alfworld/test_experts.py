@@ -25,6 +25,7 @@ from skillc_gym.envs.alfworld.generate.knobs import SIZES
 from skillc_gym.envs.alfworld.generate.things import Receptacle, Thing
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, TASK_TYPES
 from skillc_gym.errors import ConfigError, InvalidGameError
+from skillc_gym.wrappers import SkillInjection, TextHistory
 
 KINDS = tuple(SHORT_NAMES.values())
 SMALL = {"seed": 5, "games_per_type": 4, "size": "small"}
@@ -48,6 +49,19 @@ def play(game: Game, *, steps: int = 50, **options: Any) -> tuple[bool, list[str
 def test_the_explorer_wins_generated_games(size: str, seed: int | None):
     games = GeneratedGames("valid_seen", games_per_type=6, size=size)
     assert all(play(games.load(task_id), seed=seed, steps=150)[0] for task_id in games.task_ids)
+
+
+@pytest.mark.parametrize("wrap", [SkillInjection, TextHistory])
+def test_it_reads_the_answer_behind_a_skill_or_a_history(wrap: Any):
+    env = wrap(gymnasium.make("skillc/ALFWorld-v0", data="generated", split="valid_seen", generator=SMALL))
+    for task_id in env.get_wrapper_attr("task_ids"):
+        observation, info = env.reset(seed=0, options={"task_id": task_id})
+        explorer, over = Explorer(info["task_type"], info["goal"]), False
+        while not over:
+            command = explorer.act(observation, info["admissible_commands"])
+            observation, _, terminated, truncated, info = env.step(command)
+            over = terminated or truncated
+        assert info["won"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

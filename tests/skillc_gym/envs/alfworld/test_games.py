@@ -112,6 +112,28 @@ def test_generated_games_are_of_the_types_asked_for_have_a_manifest_and_are_not_
         require_official(games)
 
 
+def test_a_set_that_was_opened_follows_what_is_fetched_later(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    whole = open_games(tmp_path, split="valid_seen")
+    assert open_games(tmp_path, split="valid_seen") is whole
+    one = tmp_path / "json_2.1.1" / whole.task_ids[0]
+    shutil.move(one, tmp_path / "away")
+    partly = open_games(tmp_path, split="valid_seen")
+    assert partly.task_ids == whole.task_ids[1:]
+    shutil.move(tmp_path / "away", one)
+    again = open_games(tmp_path, split="valid_seen")
+    assert again.task_ids == whole.task_ids
+    assert again.manifest_sha256 == open_games(folder, split="valid_seen").manifest_sha256
+    before = again.manifest_sha256
+    (one / "game.tw-pddl").write_bytes((one / "game.tw-pddl").read_bytes() + b"\n")
+    assert again.manifest_sha256 != before
+
+
+def test_games_of_some_types_are_not_called_foreign(alfworld_data):
+    with pytest.raises(InvalidGameError, match=r"types heat of the split 'valid_seen'.*without task_types"):
+        require_official(open_games(alfworld_data, split="valid_seen", task_types="heat"))
+
+
 @pytest.mark.parametrize("split", ["valid_seen", "valid_unseen", "valid_train", "train"])
 def test_real_splits_are_whole(alfworld_data, split):
     assert require_official(open_games(alfworld_data, split=split)).split == split
