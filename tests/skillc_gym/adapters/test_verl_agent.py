@@ -225,6 +225,7 @@ def shop_of(**files):
     [
         (lambda: alfworld(n_plus=1), ConfigError, "pass skills="),
         (lambda: shop_of(file_path="items_shuffle.json"), ConfigError, "without attr_path"),
+        (lambda: build_webshop_envs(0, 1, 1, {}, split="train"), ConfigError, "its own split, by is_train"),
         (lambda: shop_of(file_path="no/products.json", attr_path="x"), MissingDataError, r"setup\.sh"),
         (lambda: ordered("verl-agent:3:501", "test"), ConfigError, "without repetition"),
         (lambda: env_spec("coins").chat_format("verl-agent:anywhere"), UnknownNameError, "alfworld, webshop"),

@@ -20,6 +20,8 @@ from tests.openai_server import openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from trainers.config import TrainConfig
 from trainers.evaluation import PairedReport, open_panel
+from trainers.tracking import write_json
+from trainers.tracking.policy_settings import save_policy_settings
 
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "benchmarks" / "records" / "board"
@@ -272,3 +274,23 @@ def test_the_command_of_a_result_can_be_typed_and_names_no_place(small, evaluati
     assert command.endswith("--tasks TASKS")
     assert "--tasks" not in evaluation_result(changed(evaluation, tmp_path / "all", tasks_sha256=None)).about["command"]
     assert "/home" not in command
+
+
+def test_a_command_says_what_the_policys_folder_would_say_otherwise(small, evaluation, tmp_path):
+    save_policy_settings(tmp_path, TrainConfig(model="x", data="generated", chat="compact", task_types=("heat",)))
+    changes = {"data": "/home/me/games", "chat": "default", "task_types": None, "max_reply_tokens": 512}
+    folder = changed(evaluation, tmp_path / "evaluated", **changes)
+    write_json(folder / "config.json", {"model": str(tmp_path)})
+    command = evaluation_result(folder).about["command"]
+    assert "--data DATA" in command
+    assert "--chat default" in command
+    assert "--task-types none" in command
+    assert "--max-reply-tokens" not in command
+
+
+def test_published_commands_play_their_panels_data():
+    for path in RESULTS.glob("*.json"):
+        values = json.loads(path.read_text(encoding="utf-8"))
+        generated = "--data generated" in values["command"]
+        assert generated == (values["panel"] == "houses"), path.name
+        assert generated or values["model"].startswith("shipped-real") or "--data DATA" in values["command"]

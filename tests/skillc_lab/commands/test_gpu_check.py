@@ -22,6 +22,7 @@ from skillc_lab.planning import measured
 from skillc_lab.planning.measured import trained_apart
 from trainers.config import TrainConfig
 from trainers.tracking import SilentProgress
+from trainers.tracking.policy_settings import save_policy_settings
 from trainers.warmstart import PolicySize
 
 SMALL = Scale(
@@ -75,6 +76,10 @@ def test_a_run_in_another_process_tells_how_it_went(tmp_path: Path):
     assert (found["updates"], found["loss_finite"], found["engine_kl"]) == (2, True, 1e-3)
     words = json.loads((tmp_path / "a" / "metrics.jsonl").read_text().splitlines()[0])["words"]
     assert (words["vllm_sleep"], words["env_options"]) == ("true", '{"generator": {"size": "small"}}')
+    save_policy_settings(tmp_path, replace(config, micro_batches=16, kl_coef=0.0))
+    trained_apart(program, replace(config, model=str(tmp_path), run=str(tmp_path / "own")))
+    words = json.loads((tmp_path / "own" / "metrics.jsonl").read_text().splitlines()[0])["words"]
+    assert (words["micro_batches"], words["kl_coef"]) == ("4", "0.01"), "what the policy says beside is overruled"
     broken = replace(config, model="broken", run=str(tmp_path / "b"))
     assert trained_apart(program, broken) == {"failed": "EngineError: CUDA went away (all of it: b.log)"}
     assert (tmp_path / "b.log").read_text().startswith("first line")

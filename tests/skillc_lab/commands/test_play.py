@@ -58,7 +58,7 @@ def test_what_has_no_tasks_in_text_cannot_be_played(says):
 def test_a_task_can_be_won_and_the_win_taken_back(game):
     plan = shortest_plan(game.env)
     assert f"Won in {len(plan)} commands" in type_in(game, *plan)[-1]
-    assert type_in(game, ":undo")[-1].startswith("Took back 1.")
+    assert type_in(game, ":undo ²")[-1].startswith("Took back 1.")
     assert game.info["won"] == 0.0
     assert "Won" in type_in(game, plan[-1])[-1]
 

@@ -13,6 +13,7 @@ from skillc_gym.envs.registry import env_specs
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.card import environment_card, policy_card
+from skillc_lab.report import make_report
 from skillc_lab.report.records import read_source
 from tests.skillc_lab.report.synthetic_run import episode
 from trainers.base import shipped_policy
@@ -121,6 +122,12 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path):
     (tmp_path / "run" / "metrics.jsonl").touch()
     with pytest.raises(ConfigError, match="evaluates other weights"):
         read_source(tmp_path / "run", after=evaluation)
+    evaluation.rename(tmp_path / "run" / "after")
+    with pytest.raises(ConfigError, match="evaluates other weights"):
+        make_report(tmp_path / "run" / "after", versus=[tmp_path / "run"])
+    write_json(policy / "policy_card.json", {"run": 3})
+    (tmp_path / "run" / "config.json").unlink()
+    assert "A policy by behaviour-cloning" in policy_card(policy)
 
 
 def test_a_shipped_policys_card_names_its_weights():

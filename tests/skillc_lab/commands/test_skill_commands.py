@@ -75,6 +75,7 @@ def test_every_world_knows_its_training_tasks_which_alone_teach(env, train, test
     learned(train, test, more="--split=tset", status=2)
     learned(train, "of no known split")
     learned(test, more=f"--split={split}")
+    learned(train, test, more="--split=all")
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])

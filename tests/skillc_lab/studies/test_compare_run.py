@@ -213,7 +213,16 @@ def test_a_cell_is_of_the_revisions_that_trained_and_played_it(toy_folder, tmp_p
         ({"methods": ("own",), "overrides": {"own": {"group_size": 3}}}, UnknownNameError, "own"),
         ({"overrides": {"ppo": {"steps": 3}}}, ConfigError, "not compared: ppo"),
         ({"overrides": {"grpo": {"model": "c"}}}, ConfigError, "model, which is the comparison's"),
-        ({"overrides": {"grpo": {"eval_greedy": True}}}, ConfigError, "eval_greedy, which is the comparison's"),
+        *(
+            ({"overrides": {"grpo": {name: value}}}, ConfigError, f"{name}, which is the comparison's")
+            for name, value in (
+                ("eval_greedy", True),
+                ("top_p", 0.5),
+                ("top_k", 1),
+                ("min_p", 0.1),
+                ("skill_grade", "none"),
+            )
+        ),
         ({"seeds": (-3,)}, ConfigError, "from 0 up"),
         ({"starts": {"a b": "x", "a_b": "y"}}, ConfigError, "one file name"),
     ],
@@ -273,6 +282,13 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
     played("test")
     again = recorded(tmp_path / "test", "comparison_test")
     assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
+    path = tmp_path / "cells" / f"grpo-seed{2**40}.json"
+    whole = path.read_bytes()
+    values = json.loads(whole)
+    write_json(path, {**values, "usage": {**values["usage"], "updates": 99}})
+    with pytest.raises(CheckpointError, match="its policy was trained again"):
+        played("test")
+    path.write_bytes(whole)
     written = tmp_path / "runs" / f"grpo-seed{2**40}" / "config.json"
     write_json(written, {**json.loads(written.read_text()), "learning_rate": 0.5})
     with pytest.raises(CheckpointError, match=r"trained otherwise than its cell \(learning_rate\)"):

@@ -51,7 +51,10 @@ def test_each_task_is_played_several_times_in_both_conditions_and_greedily_too(t
     assert evaluated.greedy is not None
     assert evaluated.greedy.sampling["greedy"]
     assert evaluated.greedy.panel_sha256 == evaluated.paired.panel_sha256
-    evaluated.save_all(tmp_path)
+    identity = {"weights_sha256": "0", "eval_greedy": False, "greedy_too": True}
+    replace(evaluated, identity=identity).save_all(tmp_path)
+    alone = json.loads((tmp_path / "greedy" / "evaluation.json").read_text())
+    assert alone == {"weights_sha256": "0", "eval_greedy": True, "greedy_too": False}
     assert PairedReport.load(tmp_path / "greedy" / "report.json") == evaluated.greedy
     assert PairedReport.load(tmp_path / "report.json") == evaluated.paired
 

@@ -38,6 +38,9 @@ class SmallShop:
 
     listing = product
 
+    def asin(self, index):
+        return self.products[index].asin
+
     def index_of(self, asin):
         return self._index.get(asin)
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,22 @@ def test_a_killed_build_is_made_again_once_for_all_who_want_it_and_leaves_nothin
 def test_a_build_leaves_those_of_similar_names_alone(tmp_path):
     with work_folder(tmp_path / "shop-2") as work, work_folder(tmp_path / "2"), work_folder(tmp_path / "shop"):
         assert work.is_dir()
+
+
+@pytest.mark.parametrize("name", ["link", "."])
+def test_an_empty_folder_by_another_name_is_built_in(tmp_path, monkeypatch, name):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path / "real")
+    build_catalog(GeneratedSource(size=20, seed=1), tmp_path / "link" if name == "link" else Path(name))
+    assert len(Catalog(tmp_path / "real")) == 20
+
+
+def test_a_disks_own_folder_is_refused_before_anything_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.path.ismount", lambda path: path == tmp_path / "disk")
+    with pytest.raises(CatalogError, match="name a folder in it"):
+        build_catalog(GeneratedSource(size=20, seed=1), tmp_path / "disk")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("limit", [100_000, 400_000, 1_200_000])

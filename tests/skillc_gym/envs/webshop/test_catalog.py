@@ -4,6 +4,7 @@ import copy
 import gzip
 import hashlib
 import json
+import lzma
 import pickle
 
 import numpy as np
@@ -212,6 +213,20 @@ def test_a_file_that_breaks_off(files, share):
         assert [note.action for note in catalog.load_report] == ["truncated"]
         assert catalog.load_report.truncated
         assert "breaks off" in str(catalog.load_report)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
+def test_what_stands_before_a_damage_is_kept(files, ending):
+    asins = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(3000)]
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[ending]
+    packed = pack(json.dumps([{"asin": asin} for asin in asins]).encode())
+    path, whole = files / f"broken.json{ending}", []
+    path.write_bytes(packed[: len(packed) * 9 // 10] + b"\xff" * (not ending))
+    with pytest.raises(CatalogError, match="whole elements"):
+        whole.extend(row["asin"] for _, row in sources.elements(path))
+    assert whole == asins[: len(whole)]
+    assert len(whole) > 2400
+    assert sources.first_mark(path) == "["
 
 
 def test_a_damaged_archive_breaks_off_where_it_is_damaged(files):

@@ -17,7 +17,7 @@ from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.nodes import Node, View, page_document, page_fragment
 from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address
-from skillc_gym.envs.webshop.shop.store import Store
+from skillc_gym.envs.webshop.shop.store import Store, open_store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
 brackets = st.text(st.sampled_from("[]ab \n"), max_size=24)
@@ -338,6 +338,17 @@ def test_escaped_options_can_be_chosen_and_bought():
     assert label in play(env, *WALK)[-1]["available_actions"]
     assert env.step(label)[-1]["selected_options"] == ["size (SEP) x: (button) small (button_)"]
     assert env.step("click[buy now]")[2]
+
+
+@pytest.mark.parametrize("asin", ["[SEP]", "[button]"])
+def test_a_product_named_as_a_mark_has_an_address_that_leads_back(asin):
+    env = WebShopEnv(data=SmallShop(makers=(), extra=[{"asin": asin}]), escape_markup=True)
+    env.reset(seed=0)
+    for action in ("search[thing]", f"click[{escape_marks(asin).lower()}]", "click[< prev]"):
+        assert env.step(action)[-1]["action_valid"], action
+        state = env.snapshot().state
+        store = open_store(env.catalog, env.fixes, env.show_attributes, env.escape_markup)
+        assert store.page_at(store.address(state.page)) == state.page
 
 
 @given(st.text("[]SEPbutton_ ckd(", max_size=40))

@@ -266,6 +266,21 @@ def test_a_site_with_other_goals_is_another_shop(site):
             RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP, **options)))
 
 
+def test_a_site_of_a_split_is_refused_to_who_plays_others_and_a_locked_one_wants_its_token():
+    data = {"generator": {"size": 500}, "data": "generated"}
+    with ThreadedSite(open_site({**data, "split": "test"})) as running:
+        RemoteSite(running.url, ShopFront(WebShopEnv(**data, split="test")))
+        with pytest.raises(ConfigError, match=r"has the goals 0 to 499 alone, .*--split all"):
+            RemoteSite(running.url, ShopFront(WebShopEnv(**data)))
+
+
+def test_a_locked_site_asks_for_its_token():
+    with ThreadedSite(open_site({"data": SHOP}, token="secret-token")) as running:
+        address = running.url.partition("?")[0]
+        with pytest.raises(ConfigError, match=r"401 .*give its token"):
+            RemoteSite(address, ShopFront(WebShopEnv(data=SHOP)))
+
+
 def test_people_read_prices_scores_and_buttons_as_people_write_them(visitor):
     dear = SHOP.products[-5]
     for person, price, turns in ((True, "$1,299.50 to $2,000.00", 0), (False, "$1299.5 to $2000.0", 1)):
