@@ -44,16 +44,18 @@ class _Shared:
         return self
 
 
-class _SharedArguments(_Shared, dict[str, Any]):
-    """The same of one that its arguments make anew, where a spec is read from JSON."""
+class _SharedArguments(dict[str, Any]):
+    """The same of one that its arguments make anew where a spec is read from JSON, whose copy holds those alone."""
 
-    def __init__(self, curriculum: InternalizationCurriculum) -> None:
-        _Shared.__init__(self, curriculum)
-        dict.__init__(self, task_types=list(curriculum.task_types), **curriculum.config)
+    curriculum: Any = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 def _given(curriculum: Any) -> Any:
-    return curriculum.curriculum if isinstance(curriculum, _Shared) else curriculum
+    shared = isinstance(curriculum, _Shared | _SharedArguments) and curriculum.curriculum is not None
+    return curriculum.curriculum if shared else curriculum
 
 
 class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -146,7 +148,9 @@ def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]
 
 def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
     if isinstance(curriculum, InternalizationCurriculum):
-        return _SharedArguments(curriculum)
+        shared = _SharedArguments(task_types=list(curriculum.task_types), **curriculum.config)
+        shared.curriculum = curriculum
+        return shared
     return dict(curriculum) if isinstance(curriculum, Mapping) else _Shared(curriculum)
 
 

@@ -74,8 +74,8 @@ def make_report(
         ConfigError: ``<folder>/report`` is a link, and no other place was named; or evaluations are of other tasks.
     """
     source = read_source(Path(folder), before=before, after=after)
-    for other in map(Path, versus):
-        require_evaluation_of(other / "policy", other / "after")
+    for rival in map(Path, versus):
+        require_evaluation_of(rival / "policy", rival / "after")
     target = _own_folder(Path(folder)) if out is None else Path(out)
     first, second = source.before.report, source.after.report
     runs = []

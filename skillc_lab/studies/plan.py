@@ -27,7 +27,7 @@ _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transc
 _OF_CELLS = frozenset(
     {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
-    | {"eval_temperature", "eval_greedy", "top_p", "top_k", "min_p", "max_episode_steps", "skill_grade", "env_wrappers"}
+    | {"eval_temperature", "eval_greedy", "top_p", "top_k", "min_p", "max_episode_steps"}
 )
 """What the comparison sets for each cell, or all share: the start, the budget, the tasks, how they are measured."""
 _BESIDE_WEIGHTS = ("config.json", "tokenizer*.json", "*.jinja")

@@ -127,24 +127,18 @@ class DistractedLibrary(Memory):
 class _Distracted(SkillMemory):
     def __init__(self, options: DistractedLibrary, tools: MemoryTools) -> None:
         library = tools.library
-        self._library, self._share = library, options.distracted_share
         self._other = None if library is None else control_library(library, options.distracted_by)
+        self._share = options.distracted_share
 
     def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
         """The other library's text for every so many-th member in training; else the library's own."""
-        return self._other_text(task_type) if training and _has_turn(member, self._share) else None
-
-    def _other_text(self, task_type: str) -> SkillText | None:
-        """None where a type's text is the same in both libraries, as one of general skills alone."""
-        if self._library is None or self._other is None:
-            return None
-        other = self._other.for_task(task_type)
-        return None if other.text == self._library.for_task(task_type).text else other
+        misled = training and _has_turn(member, self._share)
+        return self._other.for_task(task_type) if self._other is not None and misled else None
 
     def observe(self, batch: RolloutBatch) -> dict[str, Any]:
         """How many rollouts with a text were shown one that does not fit, and how many of those succeeded."""
         shown = [each.episode for each in batch.trajectories if each.episode.condition]
-        misled = [each for each in shown if (other := self._other_text(each.task_type)) and each.skill == other.name]
+        misled = [each for each in shown if self._other and each.skill == self._other.for_task(each.task_type).name]
         won = sum(episode.won for episode in misled) / len(misled) if misled else None
         return {"distracted_share": len(misled) / max(len(shown), 1), "distracted_success": won}
 

@@ -220,7 +220,6 @@ def test_a_cell_is_of_the_revisions_that_trained_and_played_it(toy_folder, tmp_p
                 ("top_p", 0.5),
                 ("top_k", 1),
                 ("min_p", 0.1),
-                ("skill_grade", "none"),
             )
         ),
         ({"seeds": (-3,)}, ConfigError, "from 0 up"),

@@ -403,16 +403,6 @@ def test_what_distraction_did_is_recorded(tmp_path):
     assert update(memory, *rest) == {"distracted_share": 0.0, "distracted_success": None}
 
 
-def test_a_type_of_general_skills_alone_is_not_distracted_by_them(tmp_path):
-    skills = [Skill("all", "Words.", ("*",), "Look first."), Skill("own", "Words.", ("heat",), "Heat it.")]
-    library = formats.write_library(skills, tmp_path / "mine")
-    memory = DistractedLibrary(distracted_share=0.5, distracted_by="general").start(tools(tmp_path, str(library)))
-    shown = [ask(memory, kind="heat", member=member) for member in range(2)]
-    assert [text and text.text for text in shown] == [None, "Look first."]
-    assert ask(memory, kind="cool", member=1) is None
-    assert update(memory, episode(condition=1, kind="cool", skill="all"))["distracted_share"] == 0.0
-
-
 @pytest.mark.parametrize("options", BY_LESSONS)
 def test_a_full_bank_takes_new_entries(options, tmp_path):
     memory = planted(options, tmp_path, Draft("old", task_type="cool"), uses=1, utility=0.9, bank_capacity=1)
