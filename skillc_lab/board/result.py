@@ -291,9 +291,8 @@ def _command(model: str, settings: Mapping[str, Any], beside: Mapping[str, Any])
     if (data := settings.get("data")) is not None or "data" in beside:
         words += ["--data", {None: "none", "generated": "generated"}.get(data, "DATA")]  # a place on a machine
     for name, value in settings.items():
-        if name in ("model", "data") or name not in defaults:
-            continue
-        if value in (None, defaults[name]) and beside.get(name, value) == value:
+        same = name in defaults and value in (None, defaults[name]) and beside.get(name, value) == value
+        if name in ("model", "data") or name not in defaults or same:
             continue
         option, shared = f"--{name.replace('_', '-')}", "none" if value is None else _without_places(value)
         if isinstance(shared, dict) and name.endswith("_options"):

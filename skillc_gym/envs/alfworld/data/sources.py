@@ -117,14 +117,13 @@ def open_source(path: Path, split: str) -> Source:
 
 
 def stamp_of(path: Path, split: str) -> tuple[object, ...]:
-    """What changes when games come or go: times of the split's folder and of those in it, or of the archive."""
-    if not path.is_dir():
-        found = path.stat()
-        return found.st_mtime_ns, found.st_size
-    folder = _layout_root(path, split) / split
-    with os.scandir(folder) as entries:
-        tasks = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries if entry.is_dir())
-    return folder, folder.stat().st_mtime_ns, *tasks
+    """What changes when task folders come or go, or an archive is another one; one look, as every environment asks."""
+    place = _layout_root(path, split) / split if path.is_dir() else path
+    try:
+        found = place.stat()
+    except OSError as error:
+        raise InvalidGameError(f"Games cannot be read: {error}.") from error
+    return place, found.st_mtime_ns, found.st_size
 
 
 def _layout_root(root: Path, split: str) -> Path:

@@ -117,10 +117,10 @@ def test_a_set_that_was_opened_follows_what_is_fetched_later(folder, tmp_path):
     whole = open_games(tmp_path, split="valid_seen")
     assert open_games(tmp_path, split="valid_seen") is whole
     one = tmp_path / "json_2.1.1" / whole.task_ids[0]
-    shutil.move(one, tmp_path / "away")
+    shutil.move(one.parent, tmp_path / "away")
     partly = open_games(tmp_path, split="valid_seen")
     assert partly.task_ids == whole.task_ids[1:]
-    shutil.move(tmp_path / "away", one)
+    shutil.move(tmp_path / "away", one.parent)
     again = open_games(tmp_path, split="valid_seen")
     assert again.task_ids == whole.task_ids
     assert again.manifest_sha256 == open_games(folder, split="valid_seen").manifest_sha256
