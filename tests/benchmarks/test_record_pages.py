@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,22 @@ def test_records_are_whole():
     paths = sorted(RECORDS.glob("*.json"))
     assert paths
     assert [path.name for path in paths if not json.loads(path.read_text(encoding="utf-8"))] == []
+
+
+def test_sections_name_revisions_of_their_records_and_what_is_only_declared_has_none():
+    named = []
+    for page in Path("docs/records").glob("*.md"):
+        said = page.read_text(encoding="utf-8")
+        for section in re.split("^## ", said, flags=re.MULTILINE):
+            named += re.findall(r"revision ([0-9a-f]{6,}) without changes; record \[(\w+)\.json\]", section)
+        assert [name for name in re.findall(r"it is declared \(`(\w+)\.yaml`", said) if _text_of(name)] == []
+    assert len(named) > 40
+    assert [(name, revision) for revision, name in named if revision not in _text_of(name)] == []
+
+
+def _text_of(record: str) -> str:
+    path = RECORDS / f"{record}.json"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 # Tables over several studies: the recipe's criteria, gains by type, the paper's claims, other texts -------------------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered, require_render_mode
+from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered, require_render_mode, reset_needed
 from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError
 from skillc_gym.picture import text_picture
@@ -76,6 +76,8 @@ class CoinCollectorEnv(TextTaskEnv):
 
     def action_mask(self) -> NDArray[np.int8]:
         """Returns which of `commands` are admissible now: int8 of shape (len(commands),)."""
+        if not self._task_id:
+            raise reset_needed()
         admissible = self._commands()
         return np.array([command in admissible for command in self.commands], dtype=np.int8)
 

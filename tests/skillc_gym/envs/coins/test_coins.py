@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,8 @@ def test_the_expert_finds_every_coin_within_the_limit_and_an_erring_one_none_in_
 
 def test_what_is_read():
     env = CoinCollectorEnv(task_types="easy", generator={"shortest": 1, "longest": 1, "tasks_per_type": 1})
+    with pytest.raises(ResetNeeded):
+        env.action_mask()
     observation, info = env.reset(seed=0)
     assert env.task_ids == ("train/easy/01-0000",)
     way = info["admissible_commands"][0].removeprefix("go ")
