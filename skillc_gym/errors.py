@@ -13,6 +13,7 @@ __all__ = [
     "CatalogError",
     "CheckpointError",
     "ConfigError",
+    "DeadEndError",
     "EngineError",
     "InvalidActionError",
     "InvalidGameError",
@@ -38,6 +39,10 @@ class MissingDataError(SkillCError, FileNotFoundError):
 
 class InvalidGameError(SkillCError, ValueError):
     """A game file or an archive that cannot be read as an ALFWorld game."""
+
+
+class DeadEndError(InvalidGameError):
+    """Nothing wins a game from this state, whatever is done."""
 
 
 class CatalogError(SkillCError, ValueError):

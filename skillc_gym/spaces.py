@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
 import gymnasium
 import numpy as np
 from gymnasium.error import CustomSpaceError
-from gymnasium.spaces import Space, Text
-from gymnasium.spaces.utils import flatdim, flatten, flatten_space
-from gymnasium.vector.utils import create_shared_memory
+from gymnasium.spaces import Space, Text, Tuple
+from gymnasium.spaces.utils import flatdim, flatten, flatten_space, is_space_dtype_shape_equiv
+from gymnasium.vector.utils import batch_differing_spaces, create_shared_memory
 from numpy.typing import NDArray
 
 from skillc_gym.errors import ConfigError, InvalidActionError
@@ -125,3 +126,13 @@ def _refuse_flattening(space: Space[Any], x: Any = "") -> NoReturn:  # type: ign
         f"{space} cannot be flattened: its text may hold any characters. Leave FlattenObservation out, "
         "and turn text into numbers with your model's tokenizer, in gymnasium.wrappers.TransformObservation"
     )
+
+
+@batch_differing_spaces.register(Unicode)  # it is looked up by the first of them
+def _batch_of_different(spaces: Sequence[Unicode]) -> Tuple[Any]:  # type: ignore[misc]
+    return Tuple(tuple(spaces))
+
+
+@is_space_dtype_shape_equiv.register(Unicode)
+def _holds_alike(space_1: Unicode, space_2: Space[Any]) -> bool:
+    return isinstance(space_2, Text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from skillc_gym.errors import ConfigError
 from trainers.backends import BACKENDS
 from trainers.base import launch_warning, stop_requests
 from trainers.config import TrainConfig
@@ -189,7 +190,24 @@ def _checked(config: TrainConfig) -> Recipe:
     check_model(config.reference_path)
     check_model(config.model_path)  # before the environment's data: a name that is mistyped has no settings for them
     require_library(config)
+    if config.skill_library is None:
+        _require_no_reading(config, recipe)
     return recipe
+
+
+def _require_no_reading(config: TrainConfig, recipe: Recipe) -> None:
+    """Refuses what looks into the library, where the environment shows skills by a switch of its own."""
+    memory = recipe.memory
+    reading = {
+        f"method={config.method}": memory.reads_library or getattr(memory, "start_with", "") == "library",
+        f"the teacher of method={config.method}": any(loss.taught_behind == "with_skill" for loss in recipe.losses),
+    }
+    for name, reads in reading.items():
+        if reads:
+            raise ConfigError(
+                f"{name} reads the skill library itself, and {config.env} shows skills by a switch of its own; leave "
+                "that out and name the skills by library=FOLDER."
+            )
 
 
 def _method(config: TrainConfig, recipe: Recipe, types: Sequence[str]) -> Method:

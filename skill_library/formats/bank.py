@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,18 +21,25 @@ _MISTAKE = re.compile(
     r"Mistake: (?P<description>.*?)(?:\nWhy: (?P<why_it_happens>.*?))?\nInstead: (?P<how_to_avoid>.*)", re.DOTALL
 )
 
+_FIELDS = {"skill_id", "title", "principle", "when_to_apply"}
+_FIELDS_OF_MISTAKES = {"mistake_id", "description", "why_it_happens", "how_to_avoid"}
+
 
 def read_bank(data: Any) -> list[Skill]:
     """Reads what ``json.load`` gave; SkillFileError, which says where, if it is no such bank or an empty one.
 
     A skill is named by its id and described by when it applies; its text is title, principle and when to apply it. The
-    task type of a category's skills is called as the category; general skills and mistakes are general.
+    task type of a category's skills is called as the category; general skills and mistakes are general. A UserWarning
+    names fields that have no place in a skill.
     """
     if not isinstance(data, Mapping):
         raise SkillFileError(f"A bank is an object with general_skills and task_specific_skills, got {brief(data)}")
     general, mistakes = (_entries(data, name) for name in ("general_skills", "common_mistakes"))
     groups = [("general", EVERY_TYPE, general), *((kind, kind, own) for kind, own in _categories(data).items())]
     check_count(sum(len(entries) for *_, entries in groups) + len(mistakes), "The bank")
+    said = {name for *_, entries in groups for entry in entries for name in entry} - _FIELDS
+    if unread := sorted(said | {name for entry in mistakes for name in entry} - _FIELDS_OF_MISTAKES):
+        warnings.warn(f"Fields of the bank's entries that are not read: {', '.join(map(brief, unread))}", stacklevel=2)
     skills: list[Skill] = []
     for label, kind, entries in groups:
         for number, entry in enumerate(entries, start=1):
@@ -45,7 +53,7 @@ def read_bank(data: Any) -> list[Skill]:
 
 
 def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
-    """Writes skills as a bank; entries that were read from one come out as they were.
+    """Writes skills as a bank; entries that were read from one come out as they were, but for ids that repeat.
 
     Any other skill has its name as title and its text as principle, and stands in the category of each of its types.
     """
@@ -85,6 +93,8 @@ def _mistake(entry: Mapping[str, Any], fallback: str, others: Sequence[Skill]) -
 def _entry(skill: Skill) -> dict[str, str]:
     found = _SKILL.fullmatch(skill.text)
     said = {} if found is None else {"skill_id": skill.name, **_said(found)}
+    if said.get("title") == skill.name:
+        del said["title"]  # as it is read where there is none
     if said and _says(partial(_skill, said, skill.name, EVERY_TYPE, ()), skill):
         return said
     return {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}
@@ -105,7 +115,9 @@ def _said(found: re.Match[str]) -> dict[str, str]:
 
 def _name(entry: Mapping[str, Any], field: str, fallback: str, others: Sequence[Skill]) -> str:
     given = _text(entry, field)
-    plain = given if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", given) else plain_name(given or fallback)
+    plain = (
+        given if re.fullmatch(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,59}", given) else plain_name(given or fallback)
+    )
     return unique(plain, [skill.name for skill in others])
 
 

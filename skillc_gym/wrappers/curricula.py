@@ -81,12 +81,20 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=_as_arguments(curriculum))
         gymnasium.Wrapper.__init__(self, env)
         _check_stack(env)
-        self.curriculum: Curriculum = (
-            InternalizationCurriculum(**curriculum) if isinstance(curriculum, Mapping) else curriculum
-        )
-        self._tasks = _tasks_by_type(env.unwrapped, self.curriculum.task_types)
-        self._type_of = {task_id: kind for kind, task_ids in self._tasks.items() for task_id in task_ids}
+        self.curriculum = curriculum
         self._draws: np.random.Generator | None = None
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """The curriculum at work; another, or the arguments of one, may be set between episodes."""
+        return self._curriculum
+
+    @curriculum.setter
+    def curriculum(self, curriculum: Curriculum | Mapping[str, Any]) -> None:
+        made = InternalizationCurriculum(**curriculum) if isinstance(curriculum, Mapping) else curriculum
+        self._tasks = _tasks_by_type(self.env.unwrapped, made.task_types)
+        self._type_of = {task_id: kind for kind, task_ids in self._tasks.items() for task_id in task_ids}
+        self._curriculum: Curriculum = made
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""

@@ -8,16 +8,20 @@ import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
 from skillc_gym.envs.registry import description_of
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, DeadEndError
 from skillc_gym.lazy import load_reference
 from skillc_gym.wrappers.skill_injection import require_no_autoreset
+
+_DEAD_END = 100
+"""Steps that a dead end counts as, more than any plan."""
 
 
 class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
     """Adds ``gamma * phi(s') - phi(s)`` to the reward, where ``phi`` is minus the length of the shortest plan, scaled.
 
     Potential-based shaping leaves the optimal policies unchanged (Ng, Harada and Russell 1999); ``phi`` of a won state
-    is 0. ``info["shaping"]`` holds the added part, so that the raw reward can be had back.
+    is 0, and a state that nothing wins from counts as a hundred steps away. ``info["shaping"]`` holds the added part,
+    so that the raw reward can be had back.
 
     Args:
         env: An environment whose description names a planner, such as ``skillc/ALFWorld-v0`` with the native engine.
@@ -55,4 +59,8 @@ class PlanShaping(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorArgs):
         return observation, float(reward) + shaping, terminated, truncated, {**info, "shaping": shaping}
 
     def _phi(self) -> float:
-        return -self.scale * len(self._plan(self))
+        try:
+            steps = len(self._plan(self))
+        except DeadEndError:
+            steps = _DEAD_END
+        return -self.scale * steps

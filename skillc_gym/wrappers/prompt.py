@@ -55,12 +55,13 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         self.chat_format = _as_format(chat_format, env)
         RecordConstructorArgs.__init__(self, chat_format=self.chat_format.to_dict())
         gymnasium.Wrapper.__init__(self, env)
-        text_space(env, "observation_space", "ChatPrompt")
+        longest = text_space(env, "observation_space", "ChatPrompt").max_length
         require_no_autoreset(env, "ChatPrompt")
         injection = find_wrapper(env, SkillInjection)
         if injection is not None and injection.where != "info":
             raise ConfigError("ChatPrompt writes skills into the system message; use SkillInjection(env, where='info')")
-        self.observation_space = Unicode(PROMPT_LENGTH)
+        pages = self.chat_format.window + 2 if self.chat_format.form == "window" else 1
+        self.observation_space = Unicode(PROMPT_LENGTH + pages * longest)
         self._messages: list[Message] = []
         self._past: list[PastStep] = []
         self._observation = ""

@@ -47,6 +47,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], commands: Iterable[str] | None = None) -> None:
+        _require_several("commands", commands)
         given = None if commands is None else tuple(commands)
         RecordConstructorArgs.__init__(self, commands=given)
         gymnasium.Wrapper.__init__(self, env)
@@ -94,20 +95,23 @@ _WORD = re.compile(r"[a-z]+ \d+|[a-z]+")
 class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs):
     """Turns text into float32 of shape (n,): 1 where a word occurs, else 0. A name with its number is one word.
 
-    Without ``words``, they are those of the numbered commands of a :class:`DiscreteCommands` further in.
+    Without ``words``, they are those of the numbered commands of a :class:`DiscreteCommands` further in, else of every
+    command that the environment's tasks have.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
+        _require_several("words", words)
         given = None if words is None else tuple(dict.fromkeys(word.lower() for word in words))
         if odd := [word for word in given or () if not _WORD.fullmatch(word)]:
             raise ConfigError(f"WordPresence finds words of a to z, a number behind them or not; got {odd[0]!r}")
         RecordConstructorArgs.__init__(self, words=given)
         gymnasium.Wrapper.__init__(self, env)
-        if given is None and not env.has_wrapper_attr("commands"):
-            raise ConfigError(f"{env} has no numbered commands to take words from: give WordPresence(env, words=[...])")
-        self.words = words_of(env.get_wrapper_attr("commands")) if given is None else given
+        if given is None:
+            numbered = find_wrapper(env, DiscreteCommands)
+            listed = getattr(env.unwrapped, "all_commands", tuple)() if numbered is None else numbered.commands
+        self.words = words_of(listed) if given is None else given
         if not self.words:
-            raise ConfigError("WordPresence needs at least one word")
+            raise ConfigError("WordPresence needs at least one word: give WordPresence(env, words=[...])")
         self._index = {word: index for index, word in enumerate(self.words)}
         self.observation_space = Box(0.0, 1.0, (len(self.words),), np.float32)
 
@@ -126,6 +130,11 @@ class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs)
         vector = np.zeros(len(self.words), np.float32)
         vector[[self._index[word] for word in _WORD.findall(observation.lower()) if word in self._index]] = 1.0
         return vector
+
+
+def _require_several(name: str, texts: object) -> None:
+    if isinstance(texts, str):
+        raise ConfigError(f"{name} takes several texts, got one: {texts!r}; give [{texts!r}]")
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:

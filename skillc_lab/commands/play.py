@@ -14,7 +14,7 @@ import gymnasium
 from skill_library import SkillLibrary, load_library
 from skillc_gym.envs.registry import EnvSpec, env_spec, make_env
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import ConfigError, SkillCError
+from skillc_gym.errors import ConfigError, InvalidGameError, SkillCError
 from skillc_gym.lazy import load_reference
 from skillc_lab.cli.command import Command, say
 from trainers.base import Natural
@@ -130,8 +130,12 @@ class Game:
 
     def _plan(self) -> None:
         if self.spec.planner:
-            plan = load_reference(self.spec.planner)(self.env)
-            self.tell(_numbered(plan) or "The goal holds already.")
+            try:
+                plan = load_reference(self.spec.planner)(self.env)
+            except InvalidGameError as error:
+                self.tell(str(error))
+            else:
+                self.tell(_numbered(plan) or "The goal holds already.")
         elif self.spec.warm_start:
             self.tell(f"From the start of the task:\n{_numbered(self._shown(self.spec.warm_start))}")
         else:

@@ -277,9 +277,12 @@ class ComparisonPlan:
     def evaluation(self, cell: Cell, policy: str | Path) -> TrainConfig:
         """The settings of a cell's evaluation: the same tasks and draws for every cell.
 
-        The shared settings alone: what is overridden for a method belongs to its training.
+        The shared settings alone: what is overridden for a method belongs to its training. The method is named, since
+        the memory of one of one's own is read by its code.
         """
-        return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="")
+        trained = self.training(cell) if cell.trained else self.config
+        named: dict[str, Any] = {"method": trained.method, "method_options": trained.method_options}
+        return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="", **named)
 
 
 def _sha256(values: Mapping[str, Any] | Sequence[Any]) -> str:

@@ -1,11 +1,13 @@
 import pickle
+from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import CustomSpaceError
-from gymnasium.spaces import Dict, Text
+from gymnasium.spaces import Dict, Text, Tuple
 from gymnasium.spaces.utils import flatten
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, create_shared_memory, iterate
 from gymnasium.wrappers import FlattenObservation
 from hypothesis import given
@@ -37,6 +39,23 @@ def test_samples_respect_masks():
     only_a = np.zeros(95, dtype=np.int8)
     only_a[ord("a") - 32] = 1
     assert Unicode(100, seed=0).sample(mask=(5, only_a)) == "aaaaa"
+
+
+@pytest.mark.parametrize("vector", [SyncVectorEnv, partial(AsyncVectorEnv, shared_memory=False)])
+def test_gymnasiums_vectors_hold_members_of_different_spaces(toy_id, vector):
+    members = [partial(WithSpace, toy_id, length) for length in (5_000, 6_000)]
+    envs = vector(members, observation_mode="different")
+    observations, _ = envs.reset(seed=0)
+    assert observations in envs.observation_space
+    assert observations in Tuple([Unicode(5_000), Unicode(6_000)])
+    assert envs.step(["look", "look"])[0] in envs.observation_space
+    envs.close()
+
+
+class WithSpace(gymnasium.Wrapper):
+    def __init__(self, name: str, length: int) -> None:
+        super().__init__(gymnasium.make(name))
+        self.observation_space = Unicode(length)
 
 
 def test_batching_gives_a_tuple_of_strings():

@@ -12,7 +12,7 @@ import torch
 
 from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
-from tests.trainers.toys import GRADED, ToyEnv, timeless
+from tests.trainers.toys import GRADED, ToyEnv, timeless, write_library
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.learner import Learner
@@ -398,6 +398,27 @@ def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_w
     with pytest.raises(CheckpointError, match="which does not hold them"):
         run(config)
     assert run(toy(steps=1, run=str(tmp_path / "own"), kl_coef=0.0)).metrics
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"skill_grade": "minimal"}, "skill_grade=minimal shortens"),
+        ({"method": "skill_grpo+distraction"}, "reads the skill library itself"),
+        ({"method": "skill05"}, "reads the skill library itself"),
+        ({"method": "evolver", "method_options": {"start_with": "library"}}, "reads the skill library itself"),
+        ({"method": "opsd"}, "the teacher of method=opsd reads"),
+    ],
+)
+def test_what_reads_the_library_needs_it_where_the_environment_has_a_switch(
+    toy: Make, tmp_path: Path, changes: dict[str, Any], says: str
+) -> None:
+    switch = {"skillc_gym.wrappers:SkillInjection": {"library": str(write_library(tmp_path)), "where": "info"}}
+    settings: dict[str, Any] = {"library": None, "env_wrappers": switch, "steps": 1}
+    with pytest.raises(ConfigError, match=f"{says}.*library=FOLDER"):
+        run(toy(**settings, **changes))
+    if "skill_grade" in changes:
+        assert run(toy(**settings, method="guarded_imitation")).finished
 
 
 @pytest.mark.parametrize(

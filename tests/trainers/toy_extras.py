@@ -61,3 +61,11 @@ class FirstType(Allocation):
 def mean_reward(trajectories: Any) -> dict[str, float]:
     rewards = [trajectory.episode.episode_return for trajectory in trajectories]
     return {"mean_reward": sum(rewards) / len(rewards)}
+
+
+def a_taken_name(trajectories: Any) -> dict[str, float]:
+    return {"tokens_generated": 1.0}
+
+
+def no_figures(trajectories: Any) -> None:
+    pass

@@ -176,11 +176,20 @@ class Scheme(Options):
         raise NotImplementedError
 
 
-def check_advantages(advantages: Advantages, size: int, scheme: str) -> None:
-    """ConfigError unless a scheme gave a finite number, or an array of them, for each of so many rollouts."""
+def check_advantages(advantages: Advantages, batch: RolloutBatch, scheme: str) -> None:
+    """ConfigError unless a scheme gave a finite number per rollout of a batch, or one per own token of each."""
+    size, own = len(batch.task), [each.model_tokens for each in batch.trajectories]
     for name, values in {"advantages": advantages.values, **advantages.targets}.items():
         if len(values) != size:
             raise ConfigError(f"advantage={scheme!r} gave {len(values)} {name} for {size} rollouts; it gives one each")
+        shapes = [np.shape(value) for value in values]
+        expected = [()] * size if isinstance(values, np.ndarray) else [(tokens,) for tokens in own] or shapes
+        for row, (found, right) in enumerate(zip(shapes, expected, strict=True)):
+            if found != right:
+                raise ConfigError(
+                    f"advantage={scheme!r} gave {name} of shape {found} for rollout {row}, not {right}; it gives one "
+                    "array with a number per rollout, or for each rollout an array with a number per own token"
+                )
         if wrong := [row for row, value in enumerate(values) if not np.isfinite(value).all()]:
             raise ConfigError(f"advantage={scheme!r} gave {name} that are not finite, for rollouts {wrong[:5]}")
 

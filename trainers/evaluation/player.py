@@ -215,7 +215,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def policy_memory(config: TrainConfig) -> SkillMemory | None:
-    """The memory that lies beside the configured policy, None if there is none; a CheckpointError if it is damaged."""
+    """The memory that lies beside the configured policy, None if there is none.
+
+    A CheckpointError if it is damaged, or names code that the configured method and its options do not name, too.
+    """
     path = Path(config.model_path) / MEMORY_FILE
     if not path.is_file():
         return None
@@ -232,8 +235,12 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         # The file that a run's bank began with need not be there any more.
         options = dict(saved["preset_options"])
         options = {name: value for name, value in options.items() if name.rpartition(".")[2] != "bank"}
-        if code := [text for text in _texts([saved["preset"], options]) if ":" in text]:
-            raise ValueError(f"it names code of its own, which is not run: {code[0]}")
+        given = {*_texts([config.method, dict(config.method_options)])}
+        if code := [text for text in _texts([saved["preset"], options]) if ":" in text and text not in given]:
+            raise CheckpointError(
+                f"{path} names code of its own, {code[0]}: look at it, and name it yourself as --method, or the option "
+                "of it, if you trust it; --memory library does without"
+            )
         part = recipe_in(config.env, str(saved["preset"]), options).memory
         # Memories write from an update's rollouts alone, and here there are none.
         memory = part.start(MemoryTools(Path(), graded_library(config), lambda prompts: [""] * len(prompts)))

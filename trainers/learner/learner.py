@@ -57,6 +57,15 @@ def check_run(config: TrainConfig, recipe: Recipe, processes: int) -> None:
     check_ahead(config, recipe, processes)
 
 
+def _under_own_names(path: str, found: Any, figures: Record) -> Record:
+    """What a metric of one's own says, unless a name is that of a figure which the run goes by."""
+    if not isinstance(found, Mapping):
+        raise ConfigError(f"metrics={path}: it gives a dictionary of figures by name, got {found!r:.80}")
+    if taken := found.keys() & {"step", "event", "tokens_total", *figures}:
+        raise ConfigError(f"metrics={path}: the names {', '.join(sorted(taken))} are taken; give its figures others")
+    return {**found}
+
+
 class Learner:
     """What an update does, part by part; :func:`trainers.learner.train` says in which order.
 
@@ -79,7 +88,7 @@ class Learner:
         self.rows = RowAssembler(setup, objective, backend)
         self._shared_memory = SharedMemory(self.method.recipe.memory, setup, resumed=resumed)
         self.memory = self._shared_memory.memory
-        self.metrics = (rollout_metrics, *(load_object(path, "metric") for path in self.config.metrics))
+        self.metrics = {path: load_object(path, "metric") for path in self.config.metrics}
         self._began = time.monotonic()
 
     # An update ---------------------------------------------------------------------------------------------------
@@ -166,8 +175,9 @@ class Learner:
         figures |= self._shared_memory.observe(self.backend, batch)
         # Metrics describe what was played, in vain or not; all others what is learned from.
         played = [*batch.trajectories, *(trajectory for trajectory, _ in self._left_out)]
-        for metric in self.metrics:
-            figures |= metric(played)
+        figures |= rollout_metrics(played)
+        for path, metric in self.metrics.items():
+            figures |= _under_own_names(path, metric(played), figures)
         if self.config.redraw_groups:
             figures["groups_left_out"] = groups_of(self._left_out)
         for count in self.counters:

@@ -39,6 +39,8 @@ class Memory(Options):
     """Whether outside of training it shows the library alone, so that a policy needs nothing of it."""
     misleads: ClassVar[bool] = False
     """Whether some of those with the skill are shown a text that does not fit."""
+    reads_library: ClassVar[bool] = False
+    """Whether it looks into the library itself, which an environment with a switch of its own keeps to itself."""
     adds_to_returns: ClassVar[bool] = False
     """Whether it has rewards of its own, which leave the success scale."""
 
@@ -113,6 +115,7 @@ class DistractedLibrary(Memory):
     name: ClassVar[str] = "distracted_library"
     shows_library: ClassVar[bool] = True
     misleads: ClassVar[bool] = True
+    reads_library: ClassVar[bool] = True
     distracted_share: Share = 0.25
     """Share of the members with the skill that are shown such a text, in training alone: every so many-th one."""
     distracted_by: Literal["wrong", "shuffled", "blank", "general"] = "wrong"
@@ -156,6 +159,7 @@ class GuidedLibrary(Memory):
     """The environment's library, its general skills held back for guidance."""
 
     name: ClassVar[str] = "guided_library"
+    reads_library: ClassVar[bool] = True
     guided_share: Share = 0.5
     """Share of a hard type's groups that is guided, rounded down; below 1, since the others say when it is no more."""
 

@@ -46,6 +46,9 @@ __all__ += ["get_recipe", "quoting_turns", "recipe_in", "recipe_names"]
 RECIPES = Registry("method", "trainers.recipes", "RECIPE", "skillc_gym.recipes", instance_of(Recipe))
 """Built-in recipes, entry points, and ``module:RECIPE``."""
 
+_RETIRES_BY = {"capacity": "budget", "tau_retire": "gap", "margin": "gap", "min_validations": "gap"}
+"""Options of retirement, and the reason without which each has no effect."""
+
 
 def recipe_names() -> tuple[str, ...]:
     """The names that :func:`get_recipe` knows."""
@@ -73,9 +76,9 @@ def get_recipe(name: str, **overrides: Any) -> Recipe:
 def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     """A method in an environment, with the curriculum that this implies if it may; the chosen options come last.
 
-    Errors are those of :func:`get_recipe`. An option of a curriculum has no effect where a method has none, nor has
-    ``rho`` where no share is asked for; a UserWarning says so, and no error, since runs and studies give several
-    methods the same options.
+    Errors are those of :func:`get_recipe`. An option of a curriculum has no effect where a method has none, nor has one
+    of retirement where the environment implies another ``retire_by``, nor ``rho`` where no share is asked for; a
+    UserWarning says so, and no error, since runs and studies give several methods the same options.
     """
     recipe, spec = get_recipe(name), env_spec(env)
     implied = {} if recipe.curriculum.own_schedule else spec.curriculum
@@ -86,6 +89,12 @@ def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
     if idle:
         warnings.warn(f"{', '.join(idle)} has no effect: the method {name} has no curriculum.", stacklevel=2)
     found = get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})
+    if "retire_by" in implied and "retire_by" not in options:
+        reasons = [(key, reason) for key, reason in _RETIRES_BY.items() if reason not in implied["retire_by"]]
+        for key, reason in reasons:
+            if key in options and options[key] != shared.get(key):
+                told = f"{key}={options[key]!r} has no effect: in {env} no skill is retired by {reason}"
+                warnings.warn(f"{told}; add method.retire_by={reason}.", stacklevel=2)
     if options.get("rho") is not None and recipe.curriculum.steers and not found.allocation.follows_curriculum:
         asks = f"allocation={found.allocation.name!r} asks for no share"
         warnings.warn(f"rho={options['rho']!r} has no effect: {asks}.", stacklevel=2)

@@ -70,7 +70,7 @@ class Method:
         corrections = {task: self.correction(task, kind) for task, kind in batch.type_of.items()}
         batch = replace(batch, signals=self._signals(batch, corrections))
         advantages = self.recipe.advantage(batch)
-        check_advantages(advantages, len(batch.task), self.recipe.advantage.name)
+        check_advantages(advantages, batch, self.recipe.advantage.name)
         self._visits.update(list(batch.type_of))
         self.allocator.observe(batch)
         diagnostics = {

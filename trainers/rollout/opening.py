@@ -83,6 +83,11 @@ def require_library(config: TrainConfig) -> None:
             "plays each task with a skill and without. Name a folder of skills by library=FOLDER: one file, "
             'FOLDER/general/SKILL.md with `task_types: ["*"]`, is enough (`skillc skills check FOLDER` reads it).'
         )
+    if config.skill_library is None and config.skill_grade != "full":
+        raise ConfigError(
+            f"skill_grade={config.skill_grade} shortens a library's texts, and env={config.env} shows skills by a "
+            "switch of its own; leave it out, or name the skills by library=FOLDER."
+        )
 
 
 def _switchable(config: TrainConfig) -> bool:

@@ -49,7 +49,7 @@ def _patch(options: argparse.Namespace) -> None:
         _say(*difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=1))
     if options.write:
         for path, _, after in changes:
-            path.write_text(after, encoding="utf-8")
+            path.write_text(after, encoding="utf-8", newline="")
     if not changes:
         _say("Both lines are there already", to=sys.stderr)
     elif not options.write:
@@ -61,10 +61,10 @@ def _changes(checkout: Path) -> Iterator[tuple[Path, str, str]]:
     for name in ("alfworld", "webshop"):
         path, ours = checkout / _PACKAGES / name / "__init__.py", "from skillc_gym.adapters.verl_agent import"
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode("utf-8")  # line ends stay as they are
         except OSError as error:
             raise ConfigError(f"{path} cannot be read ({error}): name a checkout of verl-agent or a fork") from error
-        line = re.compile(rf"^from \.envs import build_{name}_envs[ \t]*$", re.MULTILINE)
+        line = re.compile(rf"^from \.envs import build_{name}_envs[ \t]*(?=\r?$)", re.MULTILINE)
         changed = line.sub(f"{ours} build_{name}_envs", text)
         if changed != text:
             yield path, text, changed

@@ -16,6 +16,7 @@ import yaml
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError, MissingDataError, require_name
+from skillc_gym.values import require_whole
 
 _FOLDERS = {
     "train": "data_path",
@@ -42,7 +43,7 @@ def game_cycle(games: Sequence[str], seed: int) -> Iterator[str]:
 
     It is TextWorld's draw, over the list that it was given. That list follows the file system there; here it is sorted.
     """
-    order, draw = list(games), np.random.RandomState(seed)
+    order, draw = list(games), np.random.RandomState(require_whole("seed", seed, 0, (1 << 32) - 1))
     if not order:
         raise ConfigError("There is no game to draw from: got an empty list")
     while True:

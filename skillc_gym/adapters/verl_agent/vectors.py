@@ -12,8 +12,10 @@ import gymnasium
 import numpy as np
 
 from skillc_gym.adapters.verl_agent.draws import AlfworldGames, game_cycle, web_data
+from skillc_gym.envs.base import reset_needed
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
+from skillc_gym.values import require_whole
 from skillc_gym.vector import PairedVectorEnv
 
 Infos = list[dict[str, Any]]
@@ -61,6 +63,8 @@ class _Envs(ABC):
 
     def records(self) -> Infos:
         """Every member's episode so far, as :meth:`ChatEnv.record` has it: for the advantages of `trainers.interop`."""
+        if not self._answers:
+            raise reset_needed()
         lengths, returns = self.groups.episode_lengths.tolist(), self.groups.episode_returns.tolist()
         return [
             {
@@ -110,6 +114,7 @@ class AlfworldEnvs(_Envs):
         self._games = games
         env: Any = groups.envs[0].unwrapped
         listed = games.listed(env.task_ids)
+        seed = require_whole("seed", seed, 0, (1 << 32) - 1 - self.env_num)
         self._cycles = [game_cycle(listed, seed + group) for group in range(self.env_num)]
         self._draws = [np.random.default_rng(seed + group) for group in range(self.env_num)]
 
@@ -162,7 +167,8 @@ class WebshopEnvs(_Envs):
                 f"{self.env_num} different goals are drawn at each reset, from {self.goal_idxs} of the catalogue's "
                 f"{len(env.goals)}: use a larger catalogue, or fewer groups"
             )
-        self._kind, self._seed, self._draw = env.goals.kind, seed, np.random.RandomState(seed)
+        self._kind, self._seed = env.goals.kind, require_whole("seed", seed, 0, (1 << 32) - 1)
+        self._draw = np.random.RandomState(seed)
 
     def records(self) -> Infos:
         """As of all; the seed of a group's order stands with the task, since a number is another goal in each."""

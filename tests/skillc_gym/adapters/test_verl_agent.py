@@ -383,6 +383,10 @@ def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
     assert main(["patch", str(checkout), "--write"]) == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "Both lines are there already\n")
+    places[0].write_bytes(b"# licence\r\nfrom .envs import build_alfworld_envs\r\n")
+    assert main(["patch", str(checkout), "--write"]) == 0
+    ours = b"# licence\r\nfrom skillc_gym.adapters.verl_agent import build_alfworld_envs\r\n"
+    assert (places[0].read_bytes(), capsys.readouterr().out.count("\n+")) == (ours, 2)
     places[0].write_text("from .envs import build_alfworld_envs, more\n")
     assert main(["patch", str(checkout)]) == 2
     assert "has no line" in capsys.readouterr().err
@@ -397,6 +401,8 @@ def test_panel_prints_a_task_a_line(capsys):
     for words in (["--members", "0"], ["--validation", "-1"]):
         assert main(["panel", "--data", "generated", *words]) == 2
         assert "1 member or more" in capsys.readouterr().err
+    assert main(["panel", "--data", "generated", "--seed", "-5000"]) == 2
+    assert "seed is a whole number from 0" in capsys.readouterr().err
 
 
 def test_the_page_runs():

@@ -285,6 +285,15 @@ def test_a_curriculum_updated_between_episodes_is_followed(toy_library):
     assert not any(condition for *_, condition in episodes(env, 20))
 
 
+def test_another_curriculum_may_be_set_with_other_types_or_as_its_arguments(toy_library):
+    env = stack(toy_library)
+    env.curriculum = {"task_types": ["paint"], "rho": 1.0}
+    assert {(kind, condition) for _, kind, condition in episodes(env, 20)} == {("paint", 1)}
+    with pytest.raises(ConfigError, match="types without a task: fly"):
+        env.curriculum = InternalizationCurriculum(["open", "fly"])
+    assert env.curriculum.task_types == ("paint",)
+
+
 def test_options_overrule_it_without_shifting_later_draws(toy_library):
     expected, told = episodes(stack(toy_library), 5), stack(toy_library)
     assert expected == episodes(stack(toy_library), 5) != episodes(stack(toy_library), 5, seed=1)

@@ -12,7 +12,8 @@ from toy_env import ToyEnv, faulty
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, DeadEndError
+from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
     ActionFormat,
     ChatPrompt,
@@ -169,6 +170,29 @@ def test_the_sum_of_shaping_is_the_first_potential():
     assert added[:2] == [0.0, 0.0]
 
 
+def test_a_dead_end_is_a_hundred_steps_away_and_a_held_member_repeats_no_shaping(monkeypatch):
+    env = PlanShaping(pick_env())
+    env.reset(seed=4)
+    steps = len(shortest_plan(env))
+
+    def nothing_wins(self, state=None):
+        raise DeadEndError("Nothing wins")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("skillc_gym.envs.alfworld.experts.planner.Planner.plan", nothing_wins)
+        assert env.step("look")[4]["shaping"] == pytest.approx(0.05 * (steps - 100))
+    assert env.step("look")[4]["shaping"] == pytest.approx(0.05 * (100 - steps))
+    groups = PairedVectorEnv("skillc/ALFWorld-v0", 1, 2, library=None, wrappers=(PlanShaping,), **PICK)
+    groups.reset(seed=4)
+    raw = np.zeros(2)
+    for first in (*shortest_plan(groups.envs[0]), None, None):
+        _, rewards, _, _, infos = groups.step([first, "look"])
+        raw += rewards - infos["shaping"]
+    assert raw == pytest.approx([1.0, 0.0])
+    assert infos["won"].tolist() == [1.0, 0.0]
+    assert groups.member_info(0)["shaping"] == 0.0
+
+
 def test_type_statistics_count_finished_episodes_by_type_and_condition():
     env = TypeStatistics(SkillInjection(pick_env(max_episode_steps=12)), window=2)
     for seed, skill, win in [(0, True, True), (1, False, False), (2, False, True), (3, False, True)]:
@@ -206,3 +230,12 @@ def test_words_that_could_never_be_found_are_refused_and_those_that_nobody_lists
         WordPresence(ToyEnv(), words=["key", word])
     with pytest.raises(ConfigError, match=r"words=\[\.\.\.\]"):
         WordPresence(ToyEnv())
+
+
+def test_words_are_those_of_all_tasks_whether_commands_are_numbered_or_not():
+    plain = pick_env()
+    plain.reset(seed=0)
+    assert WordPresence(plain).words == WordPresence(DiscreteCommands(pick_env())).words
+    for wrap in (WordPresence, DiscreteCommands):
+        with pytest.raises(ConfigError, match="takes several texts, got one: 'mug'"):
+            wrap(plain, "mug")

@@ -161,6 +161,13 @@ def test_a_separate_teacher(toy: Make, made: Make, started: Make, tmp_path: Path
     assert trainer.model.config._name_or_path == toy().model_path
     with pytest.raises(ConfigError, match="leave reference_model out"):
         made(**teacher)
+    bigger = load_model(toy()).config
+    bigger.intermediate_size *= 2
+    type(taught)(bigger).save_pretrained(tmp_path / "bigger")
+    teacher = {"reference_model": str(tmp_path / "bigger"), "kl_coef": 0.1}
+    made(**teacher)
+    with pytest.raises(ConfigError, match="reference_sync_every mixes"):
+        made(**teacher, reference_sync_every=1)
 
 
 def test_the_reference_is_never_spread_over_devices(made: Make, monkeypatch: Any, caplog: Any) -> None:

@@ -183,6 +183,16 @@ def test_a_memory_is_read_by_another_name_of_its_environment(trained: TrainConfi
     assert found.state_dict() == own.state_dict()
 
 
+def test_code_that_a_memory_names_is_run_if_it_is_named_again(trained: TrainConfig, tmp_path: Path) -> None:
+    saved = json.loads((Path(trained.model) / MEMORY_FILE).read_text())
+    saved["preset_options"]["retrieval"] = rule = "tests.trainers.test_retrieval:LENGTH"
+    (tmp_path / MEMORY_FILE).write_text(json.dumps(saved))
+    copy = replace(trained, model=str(tmp_path), method_options={})
+    with pytest.raises(CheckpointError, match=f"names code of its own, {rule}"):
+        policy_memory(copy)
+    assert policy_memory(copy.with_(method_options={"retrieval": rule})) is not None
+
+
 def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, tmp_path: Path) -> None:
     config = toy_config(toy_folder, method="skill05", steps=1, run=str(tmp_path))
     policy = replace(config, model=str(run(config).policy), run="")

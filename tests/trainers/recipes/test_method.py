@@ -459,15 +459,23 @@ def test_an_unknown_type_is_named_before_anything_moves() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"), [([1.0, math.nan], r"finite, for rollouts \[1\]"), ([1.0], "1 advantages for 2")]
+    ("given", "says"),
+    [
+        (np.array([1.0, math.nan]), r"finite, for rollouts \[1\]"),
+        (np.array([1.0]), "1 advantages for 2"),
+        ([1.0, 0.0], r"shape \(\) for rollout 0, not \(4,\)"),
+        ([np.zeros(4), np.zeros(1)], r"shape \(1,\) for rollout 1, not \(4,\)"),
+        (np.zeros((2, 4)), r"shape \(4,\) for rollout 0, not \(\)"),
+    ],
 )
-def test_a_scheme_that_gives_no_advantages_is_named(given: list[float], says: str) -> None:
+def test_a_scheme_that_gives_no_advantages_is_named(given: Any, says: str) -> None:
     class Broken(Grpo):
         name: ClassVar[str] = "broken"
 
         def __call__(self, batch: RolloutBatch) -> Advantages:
-            return Advantages(np.asarray(given))
+            return Advantages(given)
 
     method = Method(replace(get_recipe("grpo"), advantage=Broken()), TYPES, 180)
+    rollouts: Any = (SimpleNamespace(model_tokens=4),) * 2
     with pytest.raises(ConfigError, match=f"'broken' gave.*{says}"):
-        method.credit(columns([1.0, 0.0], 0))
+        method.credit(replace(columns([1.0, 0.0], 0), trajectories=rollouts))

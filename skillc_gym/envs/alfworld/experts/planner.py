@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.engine.tables import State
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import ParsedGoal, parse_goal
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, named_kinds
-from skillc_gym.errors import ConfigError, InvalidGameError
+from skillc_gym.errors import ConfigError, DeadEndError, InvalidGameError
 
 if TYPE_CHECKING:
     from skillc_gym.envs.alfworld.engine.textworld import UpstreamWorld
@@ -47,7 +47,8 @@ class Planner:
     def plan(self, state: State | None = None) -> tuple[str, ...]:
         """Returns a shortest sequence of commands that wins from a state, by default the start; none if the goal holds.
 
-        Among plans of equal length the choice is deterministic. InvalidGameError if nothing wins, or it takes too long.
+        Among plans of equal length the choice is deterministic. DeadEndError if nothing wins, InvalidGameError if it
+        takes too long to tell.
         """
         start = self.game.start if state is None else state
         order = itertools.count()
@@ -56,7 +57,7 @@ class Planner:
         steps = {start: 0}
         for _ in range(MAX_EXPANSIONS):
             if not frontier:
-                break
+                raise DeadEndError(f"Nothing wins the game {self.game.task_id!r} from this state any more.")
             _, negative, _, here = heapq.heappop(frontier)
             # An entry that a shorter way has overtaken: the heap cannot be told, so it is passed over here.
             if -negative > steps[here]:
@@ -69,8 +70,8 @@ class Planner:
                 if cost < steps.get(there, MAX_EXPANSIONS):
                     steps[there], came[there] = cost, (here, command)
                     heapq.heappush(frontier, (cost + self.steps_at_least(there), -cost, next(order), there))
-        why = f"none was found among {MAX_EXPANSIONS:,} states" if frontier else "every way was tried"
-        raise InvalidGameError(f"No plan that wins the game {self.game.task_id!r} from this state: {why}.")
+        among = f"from this state was found among {MAX_EXPANSIONS:,} states"
+        raise InvalidGameError(f"No plan that wins the game {self.game.task_id!r} {among}.")
 
     def steps_at_least(self, state: State) -> int:
         """A lower bound of the steps that are left, the heuristic of A*.

@@ -27,7 +27,7 @@ from skillc_gym.envs.webshop.browser.transports import (
     Transport,
     local_site,
 )
-from skillc_gym.envs.webshop.env import MAX_OBSERVATION, ShopState, WebShopEnv
+from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.shop.compat import goal_of_session
 from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
 from skillc_gym.envs.webshop.site.front import ShopFront
@@ -104,7 +104,8 @@ class WebShopBrowserEnv(TextTaskEnv):
         self._settings.programs()
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
         self._shared = browsers is not None
-        self.observation_space = _space(observation_mode, viewport)
+        self._text_space: Any = self.core.observation_space
+        self.observation_space = _space(observation_mode, viewport, self._text_space)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode, self.transport = observation_mode, render_mode, transport
         self.goals = self.core.goals
@@ -299,8 +300,11 @@ class WebShopBrowserEnv(TextTaskEnv):
         if self.observation_mode == "screenshot":
             return self._picture()
         if self.observation_mode == "text_screenshot":
-            return {"text": self.parsed_page.observation("text"), "screenshot": self._picture()}
-        return self.parsed_page.observation(self.observation_mode)
+            return {"text": self._text("text"), "screenshot": self._picture()}
+        return self._text(self.observation_mode)
+
+    def _text(self, mode: str) -> str:
+        return self.parsed_page.observation(mode)[: self._text_space.max_length]
 
     def _picture(self) -> NDArray[np.uint8]:
         taken: list[NDArray[np.uint8]] = []
@@ -323,7 +327,7 @@ def _size(viewport: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def _space(mode: str, viewport: tuple[int, int]) -> gymnasium.Space[Any]:
-    text, (width, height) = Unicode(MAX_OBSERVATION), _size(viewport)
+def _space(mode: str, viewport: tuple[int, int], text: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
+    width, height = _size(viewport)
     picture = Box(0, 255, (height, width, 3), np.uint8)
     return {"screenshot": picture, "text_screenshot": Dict({"text": text, "screenshot": picture})}.get(mode, text)

@@ -83,7 +83,7 @@ class GeneratedSource:
         human: list[tuple[str, list[dict[str, Any]]]] = []
         for generated in generate_rows(self.size, self.seed):
             builder.add(generated.row, {generated.row["asin"]: generated.attributes}.get)
-            if generated.human and len(human) < MAX_HUMAN:
+            if generated.human:
                 human.append((generated.row["asin"], generated.human))
         for asin, rows in human:
             builder.add_human(asin, rows)
@@ -91,7 +91,10 @@ class GeneratedSource:
 
 def generate_rows(size: int, seed: int = 0) -> Iterator[GeneratedRow]:
     """Yields the products of a generated catalogue, in order."""
-    return (generate_row(index, seed) for index in range(size))
+    shopped = 0
+    for made in (generate_row(index, seed) for index in range(size)):
+        shopped += bool(made.human)
+        yield made if shopped <= MAX_HUMAN else made._replace(human=[])
 
 
 def generate_row(index: int, seed: int = 0) -> GeneratedRow:

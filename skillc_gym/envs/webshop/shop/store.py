@@ -157,7 +157,7 @@ class Store:
 
     def _found_again(self, found: Address, visited: frozenset[int], hits: tuple[int, ...]) -> Page | None:
         page = Page("results", visited=visited)
-        if self.fixes.long_queries and len(f"search[{found.words}]") > MAX_ACTION:
+        if self._too_long(found.words):
             return None
         if self._drawn(found.words):
             return Page("results", found.words, found.number, hits, visited=visited)
@@ -170,6 +170,10 @@ class Store:
         groups = [group for group, _ in options]
         return len(groups) == len(set(groups)) and all(value in offered.get(group, ()) for group, value in options)
 
+    def _too_long(self, words: str) -> bool:
+        """Whether no action can search for these words; in lower case they may be longer than they were written."""
+        return self.fixes.long_queries and len(f"search[{words}]") > MAX_ACTION
+
     def _drawn(self, words: str) -> bool:
         """Whether the results of a query are drawn at random, as upstream has it."""
         return words.split(" ", 1)[0] == "<r>" and not self.fixes.plain_queries
@@ -180,7 +184,7 @@ class Store:
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
         cut = not self._hidden(words) and len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
-        if cut and not self.fixes.long_queries:
+        if self._too_long(words) or (cut and not self.fixes.long_queries):
             return None
         hits = self._find(words, generator)
         return None if hits is None else Page("results", words, 1, hits, visited=page.visited, cut=cut)

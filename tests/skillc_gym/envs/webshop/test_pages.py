@@ -16,7 +16,7 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.nodes import Node, View, page_document, page_fragment
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address
+from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page, parse_action, read_action, read_address
 from skillc_gym.envs.webshop.shop.store import Store, open_store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
@@ -168,15 +168,31 @@ def test_hidden_commands_of_the_search():
     assert walk.store.page_at(walk.store.address(query)) == query != query._replace(hits=())
 
 
-@pytest.mark.parametrize(("compat", "moved"), [("upstream", False), ("fixed", True)])
-@pytest.mark.parametrize("term", ["w{} ".format, lambda number: chr(0x4E00 + number)])
+def ideogram(number):
+    return chr(0x4E00 + number)
+
+
+@pytest.mark.parametrize(
+    ("compat", "moved", "term"),
+    [("upstream", False, "w{} ".format), ("upstream", False, ideogram), ("fixed", True, ideogram)],
+)
 def test_queries_of_too_many_terms_are_cut(compat, moved, term):
     walk = Walk(compat)
     walk.do(f"search[{''.join(map(term, range(1024)))}]")
     assert (walk.moved, walk.page.cut) == (True, False)
     walk.do(f"search[{''.join(map(term, range(1025)))}]")
     assert (walk.moved, walk.page.cut) == (moved, moved)
-    assert walk.do(f"search[{'rug ' * 5000}]").cut is False
+    walk.do(f"search[{'rug ' * 5000}]")
+    assert (walk.moved, walk.page.cut) == (compat == "upstream", compat == "fixed")
+
+
+def test_words_that_are_too_long_in_lower_case_are_not_searched_for():
+    query = f"search[{chr(0x130) * 2100}]"  # a capital that has two letters in lower case
+    assert len(query) < MAX_ACTION < len(query.lower())
+    for compat, moved in (("upstream", True), ("fixed", False)):
+        walk = Walk(compat)
+        walk.do(query)
+        assert (walk.moved, walk.store.page_at(walk.store.address(walk.page))) == (moved, walk.page)
 
 
 def test_random_results_are_drawn_again_at_every_turn():

@@ -127,6 +127,20 @@ def test_any_words_can_be_searched_for(trio):
     trio.play_script(*(f"search[{words}]" for words in (*odd, " ")), "click[next >]", "click[< prev]")
 
 
+@pytest.mark.usefixtures("chromium")
+def test_a_page_that_is_too_long_is_cut_as_in_text():
+    options = {"data": SmallShop(extra=[{"title": "odd thing", "description": "x " * 600_000}])}
+    native, browser = WebShopEnv(**options), WebShopBrowserEnv(**options, transport="swap")
+    task_id = native.task_ids[0]
+    first = [env.reset(options={"task_id": task_id})[0] for env in (native, browser)]
+    asin = native.catalog.product(len(native.catalog) - 1).asin.lower()
+    for action in ("search[odd thing]", f"click[{asin}]", "click[description]"):
+        first = [env.step(action)[0] for env in (native, browser)]
+    browser.close()
+    assert first[0] == first[1]
+    assert len(first[0]) == native.observation_space.max_length == browser.observation_space.max_length
+
+
 # Upstream's own agent: the routes that it opens, the text that it reads, and its class itself ------------------------
 
 CHECKOUT = "WEBSHOP_CHECKOUT"
