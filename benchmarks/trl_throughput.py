@@ -103,7 +103,7 @@ def our_updates(config: TrainConfig) -> Timed:
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         learner, _ = prepare(config.with_(run=folder, resume="never"), SilentProgress(), stack)
-        learner.metrics = (*learner.metrics, keep)
+        learner.metrics["rows"] = keep
         train(learner)
         records = [record for record in learner.setup.folder.metrics() if record["event"] == "train"]
         learner.setup.rollouts.close()
