@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ _HELP = {"-h", "--help", "help"}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line by the words after ``skillc``; the exit status, 141 where whoever reads has gone."""
+    _mend_streams()
     try:
         status = _main(list(sys.argv[1:] if argv is None else argv) or ["help"])
         sys.stdout.flush()
@@ -35,6 +37,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             except BrokenPipeError:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         return 141
+
+
+def _mend_streams() -> None:
+    """Opens what the caller has closed, and lets results have letters that standard output cannot write."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nowhere, "r" if name == "stdin" else "w", encoding="utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it
 
 
 def _main(words: list[str]) -> int:

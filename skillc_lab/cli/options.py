@@ -347,5 +347,5 @@ def _free_value(text: str) -> Any:
         return plain[text]
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:  # or a number of too many digits
         return text

@@ -236,9 +236,8 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     make_folder(folder)
     if (folder / "metrics.jsonl").exists():
         raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
-    # Earlier versions wrote transcripts first.
-    marks = (IDENTITY_FILE, "report.json", "transcripts.jsonl")
-    require_own_folder(folder, marks, ("config.json", "versions.json", "agent.json"), "--out")
+    written = ("config.json", "versions.json", "agent.json", "transcripts.jsonl")
+    require_own_folder(folder, (IDENTITY_FILE, "report.json"), written, "--out")
     if not (folder / "report.json").exists():
         return
     try:

@@ -150,7 +150,7 @@ class RunFolder:
         """The checkpoint that the configuration asks for, by default the newest whole one, or an error."""
         if (self.path / "report.json").exists() and not self.metrics_path.exists():
             raise ConfigError(f"{self.path} holds an evaluation; name another folder with run=.")
-        require_own_folder(self.path, _MARKS, _WRITTEN, "run=")
+        self._refuse_others()
         if config.resume == "never":
             if self.metrics():
                 raise ConfigError(
@@ -171,6 +171,15 @@ class RunFolder:
         if path.resolve().parent != self.checkpoints_path.resolve():
             self._require_same(config)
         return path
+
+    def _refuse_others(self) -> None:
+        """Refuses (ConfigError) a folder with files of something else under a run's names."""
+        require_own_folder(self.path, _MARKS, _WRITTEN, "run=")
+        told = self.transcripts_path.is_dir() and any(self.transcripts_path.iterdir())
+        of_nobody = told and not (self.path / "config.json").exists()
+        if of_nobody or any("event" not in record for record in self.metrics()):
+            held = self.transcripts_path.name if of_nobody else self.metrics_path.name
+            raise ConfigError(f"{self.path} holds something else ({held}); name another folder (run=).")
 
     def _require_same(self, config: TrainConfig) -> None:
         """Refuses to write over what another configuration has trained, and whose checkpoint is not gone on from."""

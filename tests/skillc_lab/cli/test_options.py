@@ -17,6 +17,7 @@ import tyro
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skill_library import Skill, formats
 from skillc_gym.errors import ConfigError, MissingDataError, StorageError, UnknownNameError
 from skillc_lab.cli.command import Command, complain, run_command, say
 from skillc_lab.cli.main import command_names, find_command, main
@@ -276,3 +277,19 @@ def test_a_reader_that_has_gone_ends_it_quietly(words, both):
     ended = subprocess.run(command, stdout=writing, stderr=writing if both else subprocess.PIPE, check=False)
     os.close(writing)
     assert (ended.returncode, ended.stderr or b"") == (141, b"")
+
+
+@pytest.mark.parametrize(("words", "closed", "status"), [("methods", 1, 0), ("play --env coins", 0, 0), ("no", 2, 2)])
+def test_closed_streams_are_no_faults(words, closed, status):
+    command = [sys.executable, "-m", "skillc_lab", *words.split()]
+    ended = subprocess.run(command, preexec_fn=lambda: os.close(closed), capture_output=True, check=False)
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (status, False)
+
+
+def test_letters_that_standard_output_cannot_write_are_spelled(tmp_path):
+    (tmp_path / "\xe9").mkdir()
+    formats.write_library([Skill("look", "For all.", ("*",), "Look.")], tmp_path / "\xe9" / "one")
+    command = [sys.executable, "-m", "skillc_lab", "tools", "convert-skills", "\xe9/one", "\xe9/two"]
+    asked = {"cwd": tmp_path, "env": {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path.cwd())}}
+    ended = subprocess.run(command, capture_output=True, check=False, **asked)
+    assert (ended.returncode, b"\\xe9/two" in ended.stdout) == (0, True)

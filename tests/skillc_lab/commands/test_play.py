@@ -183,6 +183,8 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, says, monkeypatch):
     assert len(json.loads((few / "items_human_ins.json").read_text())) == 5
     assert len(made("c", "--generate", 60).human_instructions()) == 5
     assert len(made("cut", "--source", files, "--num-products", 10)) == 10
+    built = says("tools make-catalog --out", tmp_path / "again", "--source", tmp_path / "b", status=2)
+    assert "is a built catalogue already" in built
 
 
 # Games ----------------------------------------------------------------------------------------------------------------

@@ -128,6 +128,12 @@ def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, mo
     evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
 
 
+def test_transcripts_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "transcripts.jsonl").write_text("mine")
+    with pytest.raises(ConfigError, match=r"holds something else.*transcripts\.jsonl.*--out"):
+        evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
+
+
 def test_a_training_run_keeps_its_folder(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").touch()
     with pytest.raises(ConfigError, match=r"holds a training run; name another --out, such as .*after"):

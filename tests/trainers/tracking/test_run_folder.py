@@ -258,6 +258,13 @@ def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Pat
     (other.path / "config.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"holds something else.*config\.json.*run="):
         other.to_resume(CONFIG)
+    logged, played = RunFolder(tmp_path / "logged"), RunFolder(tmp_path / "played")
+    for theirs in (logged.metrics_path, played.transcripts_path / "mine.jsonl"):
+        theirs.parent.mkdir(parents=True)
+        theirs.write_text('{"step": 1, "loss": 2.0}\n')
+    for run, name in ((logged, "metrics.jsonl"), (played, "transcripts")):
+        with pytest.raises(ConfigError, match=rf"holds something else \({name}\).*run="):
+            run.to_resume(CONFIG)
 
 
 def test_a_run_names_the_instructions_that_its_rounding_depends_on():

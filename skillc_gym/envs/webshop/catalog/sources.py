@@ -226,6 +226,8 @@ class JsonSource:
         products, attributes, human_goals = (_find(folder, part) for part in FILES)
         if products is None:
             names = ", ".join(f"{name}.json" for name in FILES["products"])
+            if (folder / "manifest.json").is_file():
+                raise ConfigError(f"{folder} is a built catalogue already: open it with data={folder}.")
             raise MissingDataError(f"{folder} holds none of {names}, and no built catalogue. {FETCH}")
         return cls(products, attributes, human_goals, **options)
 
