@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from skillc_gym.envs.webshop.shop.nodes import SEARCH, Node, page_document, page_text, rich_text, shown
+from skillc_gym.envs.webshop.shop.nodes import SEARCH, Node, named, page_document, page_text, rich_text, shown
 from skillc_gym.envs.webshop.shop.pages import read_address
 
 
@@ -51,7 +51,7 @@ class ParsedPage:
     def of(cls, found: Mapping[str, Any]) -> ParsedPage:
         """Makes a parsed of what the script `READ` returns."""
         _, _, ticket, path = found["path"].split("/", 3)
-        read = [(Node(kind, text, group), marked) for kind, text, group, marked in found["nodes"]]
+        read = [(Node(kind, text, named(group)), marked) for kind, text, group, marked in found["nodes"]]
         return cls(
             state=found["state"],
             ticket=ticket,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SEPARATOR = " [SEP] "
 PAGE_SIZE = 10
+_NAMELESS = "\u200b"
 _SPACE = " \t\n\r\f"
 
 
@@ -230,11 +231,21 @@ def _group(page: Page, number: int, group: str, values: Sequence[str], view: Vie
     return f'<form method="post" class="options"><fieldset>{legend}{choices}</fieldset></form>'
 
 
+def sent_as(group: str) -> str:
+    """Under which name a form sends a choice of a group: browsers send none of those without one."""
+    return group or _NAMELESS
+
+
+def named(sent: str) -> str:
+    """The group that is sent under a name."""
+    return "" if sent == _NAMELESS else sent
+
+
 def _choice(node: Node, name: str, checked: bool, view: View) -> str:
     mark = ' checked=""' if checked else ""
     look = ' class="clicked"' if view.clicked(node) else ""
-    radio = f'<input type="radio" id="{name}" name="{_attribute(node.group)}" value="{_attribute(node.text)}"{mark}>'
-    return f'{radio}<label for="{name}"{look}>{_text(node.text)}</label>'
+    sent = f'name="{_attribute(sent_as(node.group))}" value="{_attribute(node.text)}"'
+    return f'<input type="radio" id="{name}" {sent}{mark}><label for="{name}"{look}>{_text(node.text)}</label>'
 
 
 def _sub(page: Page, found: list[Node], view: View) -> list[str]:

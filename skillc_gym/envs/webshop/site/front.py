@@ -20,7 +20,7 @@ import numpy as np
 from skillc_gym.envs.base import Snapshot
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT
-from skillc_gym.envs.webshop.shop.nodes import BUY, price_for_people
+from skillc_gym.envs.webshop.shop.nodes import BUY, named, price_for_people
 from skillc_gym.envs.webshop.shop.pages import Page, parse_action
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM
@@ -175,7 +175,7 @@ class ShopFront:
 
     def _chosen(self, page: Page, sent: Pairs) -> tuple[str, str] | None:
         # Browsers send line breaks in a way of their own.
-        found = {(_lines(name), _lines(value)) for name, value in sent}
+        found = {(_lines(named(name)), _lines(value)) for name, value in sent}
         return next((pair for pair in self._offered(page) if (_lines(pair[0]), _lines(pair[1])) in found), None)
 
     def _offered(self, page: Page) -> list[tuple[str, str]]:

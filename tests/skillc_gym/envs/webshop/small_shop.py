@@ -127,7 +127,7 @@ ODD = [
         "title": " Blank \n ",
         "description": " \n ",
         "bullets": ("", "x"),
-        "options": {"": ("one",) * 2, "color": ("color",)},
+        "options": {"": ("one", "one", "two"), "color": ("color",)},
     },
 ]
 SCRIPT = "<script>document.title='taken'</script>"

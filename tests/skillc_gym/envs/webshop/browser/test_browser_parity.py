@@ -122,6 +122,13 @@ def test_hostile_products_are_the_same(trio, place):
     assert trio.browsers["served"].parsed_page.kind == "sub"
 
 
+def test_options_without_a_groups_name_are_chosen(trio):
+    trio.play_script(
+        "search[blank]", f"click[{SHOP.products[12].asin.lower()}]", "click[two]", "click[color]", "click[one]"
+    )
+    assert trio.browsers["served"].parsed_page.selected == [": one", "color: color"]
+
+
 def test_any_words_can_be_searched_for(trio):
     odd = ("a/b rug", "../..", '"><script>x</script> rug', "röd 😀", "rug\x07bell", "rug\ud800", "a[", "]", "\u200brug")
     trio.play_script(*(f"search[{words}]" for words in (*odd, " ")), "click[next >]", "click[< prev]")
