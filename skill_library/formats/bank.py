@@ -53,7 +53,9 @@ def read_bank(data: Any) -> list[Skill]:
 
 
 def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
-    """Writes skills as a bank; entries that were read from one come out as they were, but for ids that repeat.
+    """Writes skills as a bank; entries that were read from one come out as they were.
+
+    But for a title that is missing, which is the name then, and for ids that repeat or are no names for a skill.
 
     Any other skill has its name as title and its text as principle, and stands in the category of each of its types.
     """
@@ -93,8 +95,6 @@ def _mistake(entry: Mapping[str, Any], fallback: str, others: Sequence[Skill]) -
 def _entry(skill: Skill) -> dict[str, str]:
     found = _SKILL.fullmatch(skill.text)
     said = {} if found is None else {"skill_id": skill.name, **_said(found)}
-    if said.get("title") == skill.name:
-        del said["title"]  # as it is read where there is none
     if said and _says(partial(_skill, said, skill.name, EVERY_TYPE, ()), skill):
         return said
     return {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}

@@ -248,8 +248,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
                 it; those that raised are held and marked in `failed` until their group is reset.
         """
         self._held = self._done
-        for info in filter(lambda info: "shaping" in info, self._infos):
-            info["shaping"] = 0.0  # what is shown again of those that are not stepped was no reward of this step
+        # What is shown again of those that are not stepped was no reward of this step.
+        self._infos = [{**info, "shaping": 0.0} if info.get("shaping") else info for info in self._infos]
         rewards = np.zeros(self.num_envs)
         terminations, truncations = np.zeros(self.num_envs, np.bool_), np.zeros(self.num_envs, np.bool_)
         raised: dict[int, Exception] = {}

@@ -38,7 +38,7 @@ def typed(text: str) -> Any:
     """The value that was typed: JSON, or else the text itself."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:
         return text
 
 

@@ -63,8 +63,8 @@ def mean_reward(trajectories: Any) -> dict[str, float]:
     return {"mean_reward": sum(rewards) / len(rewards)}
 
 
-def a_taken_name(trajectories: Any) -> dict[str, float]:
-    return {"tokens_generated": 1.0}
+def taken_names(trajectories: Any) -> dict[str, float]:
+    return dict.fromkeys(("mine", "tokens_generated", "entropy", "tokens_total"), 1.0)
 
 
 def no_figures(trajectories: Any) -> None:

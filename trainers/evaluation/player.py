@@ -245,6 +245,8 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         # Memories write from an update's rollouts alone, and here there are none.
         memory = part.start(MemoryTools(Path(), graded_library(config), lambda prompts: [""] * len(prompts)))
         memory.load_state_dict(saved["state"])
+    except CheckpointError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is no skill memory of a policy: {error!r}") from error
     return memory

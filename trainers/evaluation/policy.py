@@ -232,12 +232,26 @@ def require_evaluation_of(policy: Path, evaluation: Path) -> None:
         )
 
 
+def _check_greedy(folder: Path, identity: Mapping[str, Any]) -> None:
+    if not folder.exists():
+        return
+    try:
+        held = read_object(folder / IDENTITY_FILE)
+    except (OSError, ValueError):
+        held = {}
+    if not held or any(held.get(name, value) != value for name, value in identity.items()):
+        raise ConfigError(
+            f"{folder} is of something else, and an evaluation around it would delete it; name another --out."
+        )
+
+
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     make_folder(folder)
     if (folder / "metrics.jsonl").exists():
         raise ConfigError(f"{folder} holds a training run; name another --out, such as {folder / 'after'}.")
-    written = ("config.json", "versions.json", "agent.json", "transcripts.jsonl")
+    written = ("config.json", "versions.json", "agent.json", "usage.json", "trials.json", "transcripts*.jsonl")
     require_own_folder(folder, (IDENTITY_FILE, "report.json"), written, "--out")
+    _check_greedy(folder / "greedy", {**identity, "eval_greedy": True, "greedy_too": False})
     if not (folder / "report.json").exists():
         return
     try:

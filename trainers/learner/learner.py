@@ -57,12 +57,10 @@ def check_run(config: TrainConfig, recipe: Recipe, processes: int) -> None:
     check_ahead(config, recipe, processes)
 
 
-def _under_own_names(path: str, found: Any, figures: Record) -> Record:
-    """What a metric of one's own says, unless a name is that of a figure which the run goes by."""
+def _figures_of(path: str, found: Any) -> Record:
+    """What a metric of one's own says."""
     if not isinstance(found, Mapping):
         raise ConfigError(f"metrics={path}: it gives a dictionary of figures by name, got {found!r:.80}")
-    if taken := found.keys() & {"step", "event", "tokens_total", *figures}:
-        raise ConfigError(f"metrics={path}: the names {', '.join(sorted(taken))} are taken; give its figures others")
     return {**found}
 
 
@@ -89,6 +87,7 @@ class Learner:
         self._shared_memory = SharedMemory(self.method.recipe.memory, setup, resumed=resumed)
         self.memory = self._shared_memory.memory
         self.metrics = {path: load_object(path, "metric") for path in self.config.metrics}
+        self._told: Record = {}
         self._began = time.monotonic()
 
     # An update ---------------------------------------------------------------------------------------------------
@@ -176,8 +175,9 @@ class Learner:
         # Metrics describe what was played, in vain or not; all others what is learned from.
         played = [*batch.trajectories, *(trajectory for trajectory, _ in self._left_out)]
         figures |= rollout_metrics(played)
+        self._told = {}
         for path, metric in self.metrics.items():
-            figures |= _under_own_names(path, metric(played), figures)
+            self._told |= _figures_of(path, metric(played))
         if self.config.redraw_groups:
             figures["groups_left_out"] = groups_of(self._left_out)
         for count in self.counters:
@@ -219,7 +219,11 @@ class Learner:
         self.update += 1
         log = self.objective.take_log(self.backend, self.config.num_minibatches)
         total = self.counters["tokens_generated"]
-        self._write({"step": self.update, "event": "train", **figures, **log, "tokens_total": total})
+        record = {"step": self.update, "event": "train", **figures, **log, "tokens_total": total}
+        if taken := sorted(self._told.keys() & record.keys()):
+            names, metrics = ", ".join(taken), ", ".join(self.metrics)
+            raise ConfigError(f"metrics={metrics}: the names {names} are the run's own; give these figures others")
+        self._write({**record, **self._told})
 
     def validate(self) -> None:
         """Plays the panel with and without skills, tells the curriculum, and writes what both say."""

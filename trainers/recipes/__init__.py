@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -90,11 +91,12 @@ def recipe_in(env: str, name: str, options: Mapping[str, Any]) -> Recipe:
         warnings.warn(f"{', '.join(idle)} has no effect: the method {name} has no curriculum.", stacklevel=2)
     found = get_recipe(name, **{**implied, **{key: value for key, value in options.items() if key not in unused}})
     if "retire_by" in implied and "retire_by" not in options:
-        reasons = [(key, reason) for key, reason in _RETIRES_BY.items() if reason not in implied["retire_by"]]
-        for key, reason in reasons:
-            if key in options and options[key] != shared.get(key):
-                told = f"{key}={options[key]!r} has no effect: in {env} no skill is retired by {reason}"
-                warnings.warn(f"{told}; add method.retire_by={reason}.", stacklevel=2)
+        missing = {key: why for key, why in _RETIRES_BY.items() if why not in implied["retire_by"]}
+        idle = [key for key in missing if key in options and options[key] != shared.get(key)]
+        if idle:
+            reasons = json.dumps(sorted({missing[key] for key in idle}))
+            told = f"{', '.join(idle)} of {name} has no effect, since no skill of {env} is retired so"
+            warnings.warn(f"{told}; add method.retire_by='{reasons}'.", stacklevel=2)
     if options.get("rho") is not None and recipe.curriculum.steers and not found.allocation.follows_curriculum:
         asks = f"allocation={found.allocation.name!r} asks for no share"
         warnings.warn(f"rho={options['rho']!r} has no effect: {asks}.", stacklevel=2)

@@ -175,11 +175,20 @@ class RunFolder:
     def _refuse_others(self) -> None:
         """Refuses (ConfigError) a folder with files of something else under a run's names."""
         require_own_folder(self.path, _MARKS, _WRITTEN, "run=")
-        told = self.transcripts_path.is_dir() and any(self.transcripts_path.iterdir())
-        of_nobody = told and not (self.path / "config.json").exists()
-        if of_nobody or any("event" not in record for record in self.metrics()):
-            held = self.transcripts_path.name if of_nobody else self.metrics_path.name
+        events = {record.get("event") for record in self.metrics()}
+        foreign = None in events
+        if not self._has_config() and not events & {"validation", "train"}:  # a run's is there before both
+            foreign |= self.metrics_path.is_file() and bool(self.metrics_path.read_bytes().strip())
+            foreign |= self.transcripts_path.is_dir() and any(self.transcripts_path.iterdir())
+        if foreign:
+            held = ", ".join(path.name for path in (self.metrics_path, self.transcripts_path) if path.exists())
             raise ConfigError(f"{self.path} holds something else ({held}); name another folder (run=).")
+
+    def _has_config(self) -> bool:
+        try:
+            return {"model", "method", "env"} <= read_object(self.path / "config.json").keys()
+        except (OSError, ValueError):
+            return False
 
     def _require_same(self, config: TrainConfig) -> None:
         """Refuses to write over what another configuration has trained, and whose checkpoint is not gone on from."""

@@ -84,7 +84,8 @@ def _panel(options: argparse.Namespace) -> None:
 
 def _say(*lines: str, to: TextIO | None = None) -> None:
     with contextlib.suppress(BrokenPipeError):  # "| head" has read enough
-        (to or sys.stdout).writelines(f"{line}\n" for line in lines)
+        if stream := to or sys.stdout:
+            stream.writelines(f"{line}\n" for line in lines)
 
 
 if __name__ == "__main__":

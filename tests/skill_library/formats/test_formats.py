@@ -57,8 +57,8 @@ def test_a_bank_is_read_and_written_back_entry_by_entry():
     assert [skill.name for skill in named] == ["general-1", "x"]
 
 
-def test_a_bank_without_titles_comes_back_and_what_is_not_read_is_named():
-    entry = {"skill_id": "gen.001", "principle": "Look.", "when_to_apply": "At first."}
+def test_an_id_with_a_dot_comes_back_and_what_is_not_read_is_named():
+    entry = {"skill_id": "gen.001", "title": "gen.001", "principle": "Look.", "when_to_apply": "At first."}
     bank = {"general_skills": [entry], "task_specific_skills": {}, "common_mistakes": []}
     assert to_bank(read_bank(bank)) == bank
     with pytest.warns(UserWarning, match="not read: 'examples'"):

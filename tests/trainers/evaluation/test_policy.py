@@ -128,10 +128,20 @@ def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, mo
     evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
 
 
-def test_transcripts_of_ones_own_are_not_written_over(tmp_path: Path) -> None:
+def test_what_is_of_another_evaluation_or_of_nobody_stays(tmp_path: Path) -> None:
     (tmp_path / "transcripts.jsonl").write_text("mine")
     with pytest.raises(ConfigError, match=r"holds something else.*transcripts\.jsonl.*--out"):
         evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
+    within = tmp_path / "res" / "greedy"
+    greedy = SHOP.with_(eval_greedy=True)
+    evaluate_policy(greedy, tasks=["synthetic/3"], folder=within).save_all(within)
+    (tmp_path / "res" / "evaluation.json").write_text("{}")
+    with pytest.raises(ConfigError, match="greedy is of something else"):
+        evaluate_policy(SHOP, tasks=["synthetic/4"], folder=tmp_path / "res")
+    assert (within / "report.json").exists()
+    again = evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path / "res", greedy_too=True)
+    again.save_all(tmp_path / "res")
+    assert (tmp_path / "res" / "report.json").exists()
 
 
 def test_a_training_run_keeps_its_folder(tmp_path: Path) -> None:
@@ -194,7 +204,7 @@ def test_code_that_a_memory_names_is_run_if_it_is_named_again(trained: TrainConf
     saved["preset_options"]["retrieval"] = rule = "tests.trainers.test_retrieval:LENGTH"
     (tmp_path / MEMORY_FILE).write_text(json.dumps(saved))
     copy = replace(trained, model=str(tmp_path), method_options={})
-    with pytest.raises(CheckpointError, match=f"names code of its own, {rule}"):
+    with pytest.raises(CheckpointError, match=f"^[^ ]* names code of its own, {rule}"):
         policy_memory(copy)
     assert policy_memory(copy.with_(method_options={"retrieval": rule})) is not None
 

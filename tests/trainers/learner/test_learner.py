@@ -234,7 +234,9 @@ def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: Tra
     assert Kept.records[-1] == "closed"
 
 
-@pytest.mark.parametrize(("name", "says"), [("a_taken_name", "tokens_generated are taken"), ("no_figures", "got None")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("taken_names", "entropy, tokens_generated, tokens_total"), ("no_figures", "got None")]
+)
 def test_a_metric_that_says_nothing_of_its_own_is_refused(config: TrainConfig, name: str, says: str) -> None:
     with pytest.raises(ConfigError, match=f"metrics={EXTRAS}:{name}: .*{says}"):
         updates(config, metrics=(f"{EXTRAS}:{name}",))

@@ -133,7 +133,7 @@ def test_a_curriculums_options_have_no_effect_in_a_method_without_one_and_say_so
         with pytest.warns(UserWarning, match="rho=0.3 has no effect: allocation=.* asks for no share"):
             recipe_in("alfworld", name, {"rho": 0.3})
     for key, value, reason in (("capacity", (1, 0), "budget"), ("margin", 1.0, "gap")):
-        with pytest.warns(UserWarning, match=f"{key}=.* has no effect: in webshop .* add method.retire_by={reason}"):
+        with pytest.warns(UserWarning, match=rf"{key} of skillc has no effect.* method.retire_by='\[\"{reason}\"\]'"):
             recipe_in("webshop", "skillc", {key: value})
         with warnings.catch_warnings():
             warnings.simplefilter("error")

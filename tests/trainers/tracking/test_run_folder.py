@@ -258,13 +258,18 @@ def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Pat
     (other.path / "config.json").write_text("{}")
     with pytest.raises(ConfigError, match=r"holds something else.*config\.json.*run="):
         other.to_resume(CONFIG)
-    logged, played = RunFolder(tmp_path / "logged"), RunFolder(tmp_path / "played")
-    for theirs in (logged.metrics_path, played.transcripts_path / "mine.jsonl"):
-        theirs.parent.mkdir(parents=True)
-        theirs.write_text('{"step": 1, "loss": 2.0}\n')
-    for run, name in ((logged, "metrics.jsonl"), (played, "transcripts")):
-        with pytest.raises(ConfigError, match=rf"holds something else \({name}\).*run="):
-            run.to_resume(CONFIG)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "transcripts/mine.jsonl"])
+@pytest.mark.parametrize("line", ['{"step": 1, "loss": 2}', '{"epoch": 1}', '{"step": 1, "event": "epoch"}', "text"])
+@pytest.mark.parametrize("config", [None, {"model_type": "llama"}])
+def test_logs_of_something_else_are_not_written_over(tmp_path: Path, name: str, line: str, config: Any) -> None:
+    (theirs := tmp_path / name).parent.mkdir(exist_ok=True)
+    theirs.write_text(line)
+    if config:
+        (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=rf"holds something else \({name.split('/', maxsplit=1)[0]}\).*run="):
+        RunFolder(tmp_path).to_resume(CONFIG)
 
 
 def test_a_run_names_the_instructions_that_its_rounding_depends_on():

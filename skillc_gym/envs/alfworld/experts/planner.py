@@ -51,6 +51,7 @@ class Planner:
         takes too long to tell.
         """
         start = self.game.start if state is None else state
+        self._require_a_place(start)
         order = itertools.count()
         frontier: list[tuple[int, int, int, State]] = [(self.steps_at_least(start), 0, next(order), start)]
         came: dict[State, tuple[State, str] | None] = {start: None}
@@ -72,6 +73,13 @@ class Planner:
                     heapq.heappush(frontier, (cost + self.steps_at_least(there), -cost, next(order), there))
         among = f"from this state was found among {MAX_EXPANSIONS:,} states"
         raise InvalidGameError(f"No plan that wins the game {self.game.task_id!r} {among}.")
+
+    def _require_a_place(self, state: State) -> None:
+        """DeadEndError for a thing in hand that helps nobody and fits nowhere: trying every way would take long."""
+        stuck = state.held >= 0 and state.held not in self.things
+        self._world.restore(state)
+        if stuck and not self._world.won and not any(state.held in fitting for fitting in self.game.accepts):
+            raise DeadEndError(f"Nothing wins the game {self.game.task_id!r} any more: what is in hand fits nowhere.")
 
     def steps_at_least(self, state: State) -> int:
         """A lower bound of the steps that are left, the heuristic of A*.

@@ -1,6 +1,7 @@
 """The experts: an explorer that wins by what it reads, and a planner whose plans are shortest."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -226,8 +227,20 @@ def test_what_nobody_can_reach_is_no_way_to_win():
             won += 1
     assert won
     task_id, raw = generate_game("heat", seed=2)
-    with pytest.raises(DeadEndError, match="Nothing wins the game"):
+    with pytest.raises(DeadEndError, match="from this state any more"):
         Planner(Game.parse(task_id, without_a_place(raw, "Microwave"))).plan()
+
+
+def test_what_helps_nobody_and_fits_nowhere_is_a_dead_end_at_once(monkeypatch):
+    game = Game.parse(*generate_game("heat", seed=2))
+    planner = Planner(game)
+    held = min(game.pickupable - planner.things)
+    stuck = game.start._replace(held=held)
+    assert planner.plan(stuck), "it can be put away"
+    nowhere = Planner(replace(game, accepts=tuple(fitting - {held} for fitting in game.accepts)))
+    monkeypatch.setattr(nowhere, "steps_at_least", None)  # nothing is tried
+    with pytest.raises(DeadEndError, match="what is in hand fits nowhere"):
+        nowhere.plan(stuck)
 
 
 def test_a_plan_does_not_depend_on_how_the_task_is_worded():
