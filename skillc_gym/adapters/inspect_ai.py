@@ -83,7 +83,8 @@ def play(make: Callable[[], ChatEnv]) -> Any:
                 state.messages = _messages(chat)  # which Inspect holds against its limit, too
                 while not env.done:
                     state = await generate(state)
-                    if state.completed:
+                    # A chat that is too long comes back as a reply with the server's error for its text.
+                    if state.completed or state.output.stop_reason == "model_length":
                         break
                     state.messages += _messages(env.step(_reply(state.output.message)).messages)
             finally:

@@ -6,15 +6,17 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, missing_extra
 from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
+from trainers.engines.registry import check_engine
 from trainers.models import without_bars
 from trainers.tracking import Progress, RunFolder, make_progress, provenance, write_json
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
@@ -79,6 +81,9 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress)
     from trainers.training import run
 
     config, started = _training(options, scale), time.perf_counter()
+    check_engine(config.engine, config.engine_options, training=True)
+    if config.engine == "vllm" and find_spec("vllm") is None:
+        raise missing_extra("vllm", "vllm")
     RunFolder(options.out / "run").to_resume(config)
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from skillc_gym.envs.webshop.catalog import (
 )
 from skillc_gym.envs.webshop.goals import keep_nouns, noun_tagger
 from skillc_gym.errors import ConfigError
+from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, complain, require_empty, say
 from trainers.base import Count
 
@@ -118,11 +119,15 @@ def _make(options: MakeCatalogOptions) -> int:
 
 def write_json(folder: Path, size: int, seed: int) -> None:
     """Writes a generated catalogue as upstream's three files, row by row, each from rows made anew."""
-    folder.mkdir(parents=True, exist_ok=True)
     products, attributes, human = (folder / name for name in FILES)
-    _write_joined(products, "[]", (json.dumps(made.row) for made in generate_rows(size, seed)))
-    _write_joined(attributes, "{}", (_entry(made.row, made.attributes) for made in generate_rows(size, seed)))
-    _write_joined(human, "{}", (_entry(made.row, made.human) for made in generate_rows(size, seed) if made.human))
+    try:
+        _write_joined(products, "[]", (json.dumps(made.row) for made in generate_rows(size, seed)))
+        _write_joined(attributes, "{}", (_entry(made.row, made.attributes) for made in generate_rows(size, seed)))
+        _write_joined(human, "{}", (_entry(made.row, made.human) for made in generate_rows(size, seed) if made.human))
+    except BaseException:  # the same command can be given again
+        for path in (products, attributes):
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _entry(row: Mapping[str, Any], value: Any) -> str:
@@ -130,11 +135,9 @@ def _entry(row: Mapping[str, Any], value: Any) -> str:
 
 
 def _write_joined(path: Path, brackets: str, parts: Iterable[str]) -> None:
-    with path.open("w", encoding="ascii") as file:
-        file.write(brackets[0] + "\n")
-        for number, part in enumerate(parts):
-            file.write((",\n" if number else "") + part)
-        file.write("\n" + brackets[1] + "\n")
+    pieces = ((",\n" if number else "") + part for number, part in enumerate(parts))
+    whole = chain((brackets[0] + "\n",), pieces, ("\n" + brackets[1] + "\n",))
+    replace_file(path, (text.encode("ascii") for text in whole))
 
 
 def _build(options: MakeCatalogOptions, rows: JsonSource | GeneratedSource) -> None:
@@ -236,6 +239,6 @@ def serve_site(shop: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 
 
 COMMANDS: dict[str, Command[Any]] = {
     "serve-webshop": Command(ServeWebshopOptions, _serve, "the site has closed."),
-    "tools make-catalog": Command(MakeCatalogOptions, _make, "interrupted; the folder is incomplete."),
+    "tools make-catalog": Command(MakeCatalogOptions, _make, "interrupted; no catalogue was made."),
     "tools tag-nouns": Command(TagNounsOptions, _tag),
 }

@@ -14,9 +14,9 @@ from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
-from trainers.config import current_settings
+from trainers.config import TrainConfig, current_settings
 from trainers.evaluation import PairedReport, require_evaluation_of
-from trainers.tracking import iter_records, read_object
+from trainers.tracking import iter_records, read_object, same_env
 
 _LARGEST = 1e15
 _MAX_TYPES = 64
@@ -224,7 +224,8 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
     or the folder itself.
     """
     run = RunRecords.read(folder) if (folder / "metrics.jsonl").is_file() else None
-    first = read_evaluation(_first(folder, before, "before", "start"), required=before is not None)
+    begun = _first(folder, before, "before", "start")
+    first = read_evaluation(begun, required=before is not None)
     place = _first(folder, after, "after", "trained")
     second = read_evaluation(place, required=after is not None)
     if run is not None:
@@ -238,7 +239,18 @@ def read_source(folder: Path, *, before: str | Path | None = None, after: str | 
             "report.json or transcripts.jsonl of an evaluation"
         )
     config = current_settings(object_or_empty(folder / "config.json"))
+    if run is not None and first.report is not None:
+        _require_start(config, begun)
     return Source(run, first, second, latest, config, object_or_empty(folder / "versions.json"))
+
+
+def _require_start(config: Mapping[str, Any], begun: Path) -> None:
+    """Refuses (ConfigError) an evaluation that is not of what a run with these settings began with."""
+    trained = str(config.get("env", TrainConfig.env))
+    played = str(object_or_empty(begun / "evaluation.json").get("env", trained))
+    if not same_env(played, trained):
+        raise ConfigError(f"{begun} was played in {played}, and the run in {trained}; name another --before.")
+    require_evaluation_of(Path(TrainConfig(model=str(config.get("model", ""))).model_path), begun)
 
 
 def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:

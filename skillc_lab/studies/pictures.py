@@ -53,12 +53,14 @@ _LETTER, _ROOM = 0.077, 1.8
 def draw_record(record: ComparisonRecord, folder: Path) -> list[Path]:
     """Writes ``table.md``, the map of outcomes and the learning curves; their paths.
 
-    Nothing is drawn before the baseline has a cell.
+    Nothing is drawn before the baseline has a cell; what was drawn of others goes.
     """
     regimes = record.regimes
-    if not regimes:
-        return []
     paths = [folder / name for name in ("table.md", f"{record.title}.png", f"{record.title}-curves.png")]
+    if not regimes:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return []
     sections = [
         f"## {each.start}\n\n" * bool(each.start) + comparison_table(each.rows, each.before).markdown()
         for each in regimes

@@ -116,7 +116,7 @@ def _done(plan: ComparisonPlan) -> dict[Cell, CellResult]:
 
 
 def _require_cells(plan: ComparisonPlan) -> None:
-    """Refuses to write over a record none of whose cells is there any more."""
+    """Refuses to write over a record none of whose cells is there any more, or whose methods are all others."""
     path = record_path(plan)
     recorded = [Cell(*result.place) for result in read_record(path).results] if path.is_file() else []
     trained = [cell for cell in recorded if cell.trained]
@@ -125,6 +125,9 @@ def _require_cells(plan: ComparisonPlan) -> None:
             f"{path} is a record, and {plan.folder / 'cells'} has none of its cells: they would be lost. Name another "
             f"folder; or, for a study, take them over by --restore {path}"
         )
+    others = sorted({cell.method for cell in trained})
+    if trained and not {cell.method for cell in plan.cells} & {*others}:
+        raise ConfigError(f"{path} is of another comparison ({', '.join(others)}); name another folder.")
 
 
 def _require_models(plan: ComparisonPlan, cells: Iterable[Cell]) -> None:

@@ -1,5 +1,6 @@
 """Processes: what a launcher was asked for, the signals that they hear, and that two train to what one does."""
 
+import asyncio
 import json
 import os
 import signal
@@ -82,6 +83,22 @@ def test_requests_within_a_command_come_first() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         hear_two()
+
+
+def test_a_request_to_end_cancels_what_a_loop_runs() -> None:
+    cancelled: list[bool] = []
+
+    async def work() -> None:
+        signal.raise_signal(signal.SIGTERM)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    with pytest.raises(KeyboardInterrupt), interrupts():
+        asyncio.run(work())
+    assert cancelled == [True]
 
 
 def test_other_threads_leave_signals_alone() -> None:

@@ -30,7 +30,7 @@ def stop_requests(ask: Callable[[], object]) -> AbstractContextManager[None]:
     def handle(number: int, frame: Any) -> None:
         nonlocal asked
         if asked:
-            _interrupt(number, frame)
+            raise KeyboardInterrupt
         asked = True
         ask()
 
@@ -38,7 +38,11 @@ def stop_requests(ask: Callable[[], object]) -> AbstractContextManager[None]:
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+    # A running event loop has a handler of its own for Ctrl-C alone, which cancels what it runs.
+    handler = signal.getsignal(signal.SIGINT)
+    if number != signal.SIGTERM or not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, frame)
 
 
 @contextmanager

@@ -88,7 +88,7 @@ class OpenAIEngine:
         await self._client.aclose()
 
     async def _back_off(self, attempt: int, error: TransientError) -> None:
-        wait = self.options.first_wait * 2**attempt * (0.5 + 0.5 * float(self._jitter.random()))
+        wait = self.options.first_wait * 2.0 ** min(attempt, 64) * (0.5 + 0.5 * float(self._jitter.random()))
         if error.wait is not None:
             # What one request is told holds for all of them; a server may tell a second, and be busy for many.
             self._limiter.hold(min(error.wait, self.options.longest_wait))

@@ -77,6 +77,7 @@ class ChatTokens:
                 "The chat template does not show or does not close the assistant's turns; pass chat_template=FILE with "
                 "one that does."
             )
+        self._require_whole_replies()
         # White space may stand before the control token that closes the turn; without one the first token closes it.
         place = next((i for i, token in enumerate(closing) if token in self._encoder.control_ids), 0)
         place = 0 if tokenizer.decode(closing[:place]).strip() else place
@@ -114,6 +115,17 @@ class ChatTokens:
         text: str = self.tokenizer.decode(ids, skip_special_tokens=not tags, clean_up_tokenization_spaces=False)
         begun = self.opens_thought and "<think>" not in text.partition("</think>")[0]
         return f"<think>{text}".strip() if begun else text.strip()
+
+    def _require_whole_replies(self) -> None:
+        """Refuses channels, as of gpt-oss: models would say the thought's end themselves, and replies end there."""
+        asked = self._asked.rstrip()
+        between = self._longer[len(asked) : self._longer.rfind(_COMMAND)] if self._longer.startswith(asked) else ""
+        if self._encoder.control_ids & {*self._encoder.encode(between)}:
+            raise ConfigError(
+                "The chat template writes control tokens between its prompt and the reply, which the model would say "
+                "itself; pass chat_template=FILE whose prompt ends where the reply begins, or play the model through a "
+                "server (engine=openai)."
+            )
 
     def _check(self) -> None:
         other = self._encoder.render([*_OTHERS, *_ANSWER], prompt=True)

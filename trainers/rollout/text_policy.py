@@ -7,11 +7,11 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from skillc_gym.chat import Message
 from skillc_gym.episodes import Episode
@@ -53,7 +53,8 @@ class Journal:
             os.fsync(file.fileno())
 
     def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-        later = {"tasks_sha256", "chat_sha256"} - theirs.keys()  # journals of earlier versions go on
+        # Journals of earlier versions go on.
+        later = {"tasks_sha256", "chat_sha256", "seed", "eval_temperature", "eval_greedy"} - theirs.keys()
         differing = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name) and name not in later]
         if differing:
             told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)
@@ -240,8 +241,21 @@ def _wait_for(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def told() -> T:
+        begun.set_result((asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())))
+        return await work
+
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        played = thread.submit(asyncio.run, told())
+        try:
+            return played.result()
+        except BaseException:
+            if not played.done():  # this thread was interrupted, and that one would play on to the end
+                loop, task = begun.result()
+                loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         weights_sha256,
         write_json,
     )
-    from trainers.tracking.policy_settings import complete_settings, playing_settings, settings_beside
+    from trainers.tracking.policy_settings import complete_settings, playing_settings, same_env, settings_beside
     from trainers.tracking.progress import PlainProgress, Progress, SilentProgress, make_progress
     from trainers.tracking.run_folder import (
         RunFolder,
@@ -34,6 +34,6 @@ else:
 
 __all__ = ["PlainProgress", "Progress", "SilentProgress", "make_progress"]
 __all__ += ["RunFolder", "continued_revision", "git_says", "make_folder", "one_revision", "provenance", "require_clean"]
-__all__ += ["complete_settings", "playing_settings", "require_own_folder", "settings_beside"]
+__all__ += ["complete_settings", "playing_settings", "require_own_folder", "same_env", "settings_beside"]
 __all__ += ["NO_WEIGHTS", "iter_records", "json_line", "parse_object", "read_object", "sha256_of_file"]
 __all__ += ["weights_sha256", "write_json"]

@@ -203,11 +203,11 @@ class ProgressFile:
         optimiser.load_state_dict(saved["optimiser"])
         return list(saved["losses"])
 
-    def keep(self, model: Any, optimiser: torch.optim.Optimizer, losses: list[float]) -> None:
-        """Writes the file where its turn has come; an interruption leaves the old one or the new one."""
+    def keep(self, model: Any, optimiser: torch.optim.Optimizer, losses: list[float], *, last: bool) -> None:
+        """Writes the file where its turn has come, or at the end; an interruption leaves the old one or the new one."""
         import torch
 
-        if len(losses) % self.every:
+        if len(losses) % self.every and not last:
             return
         unfinished = self.path.with_name(f"{self.path.name}.tmp")
         weights = {name: parameter.detach().cpu() for name, parameter in _trained(model).items()}
@@ -286,7 +286,7 @@ def clone(
         optimiser.zero_grad(set_to_none=True)
         losses.append(float(replies.detach()))
         if kept is not None:
-            kept.keep(model, optimiser, losses)
+            kept.keep(model, optimiser, losses, last=len(losses) == config.batches)
         if on_step is not None:
             on_step(step, losses[-1])
     model.eval()

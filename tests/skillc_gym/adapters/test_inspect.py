@@ -62,6 +62,19 @@ def test_a_limit_of_inspect_truncates(model, tmp_path, most):
     assert max(record["steps"] for record in records) <= 2
 
 
+def test_a_chat_that_is_too_long_ends_the_episode(tmp_path):
+    def full(messages, *asked):
+        if len(messages) <= 4:
+            return scripted(messages, *asked)
+        output = ModelOutput.from_content("mockllm", "The maximum context length is 9.", stop_reason="model_length")
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return output
+
+    records, _ = play(get_model("mockllm/model", custom_outputs=full, memoize=False), tmp_path)
+    assert {(record["malformed"], record["truncated"]) for record in records if record["steps"] > 1} == {(0, True)}
+    assert max(record["steps"] for record in records) <= 2
+
+
 def test_thoughts_that_a_server_gives_apart_are_part_of_the_reply(tmp_path):
     def apart(*asked):
         output = scripted(*asked)

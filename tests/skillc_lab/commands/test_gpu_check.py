@@ -15,7 +15,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import torch
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, SkillCError
 from skillc_lab.commands import gpu_check
 from skillc_lab.commands.gpu_check import GpuCheckOptions, Scale, run_gpu_check
 from skillc_lab.planning import measured
@@ -35,6 +35,17 @@ SMALL = Scale(
 def record(step: int, **changes: Any) -> dict[str, Any]:
     figures = {"tokens_generated": 100, "env_steps": 20, "seconds_generate": 2.0, "seconds_update": 4.0, "loss": 0.1}
     return {"step": step, "event": "train", "tasks": ["a", "b"], "success": step / 10, **figures, **changes}
+
+
+@pytest.mark.parametrize(("engine", "says"), [("vlm", "engine 'vlm'"), ("openai", "cannot train"), ("vllm", "vllm")])
+def test_an_engine_that_cannot_train_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, says: str
+):
+    monkeypatch.setattr(gpu_check, "find_spec", lambda name: None)
+    monkeypatch.setattr(gpu_check, "_warm_start", None)
+    options = GpuCheckOptions(out=tmp_path, engine=engine, allow_cpu=True)
+    with pytest.raises(SkillCError, match=says):
+        run_gpu_check(options, SMALL, progress=SilentProgress())
 
 
 @pytest.mark.slow
@@ -131,7 +142,7 @@ def test_without_a_gpu_it_says_so(tmp_path, monkeypatch, says):
 
 def test_a_folder_in_use_is_refused_before_the_warm_start(tmp_path: Path):
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1}\n')
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1, "event": "train"}\n')
     with pytest.raises(ConfigError, match="already holds a run"):
         run_gpu_check(GpuCheckOptions(out=tmp_path, steps=2, allow_cpu=True), SMALL, progress=SilentProgress())
     assert not (tmp_path / "policy").exists()

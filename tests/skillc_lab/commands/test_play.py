@@ -22,6 +22,7 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.episodes import EpisodeRecorder, write_jsonl
+from skillc_gym.errors import StorageError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import make_games
 from skillc_lab.commands.play import Game, in_columns, play
@@ -178,6 +179,11 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, says, monkeypatch):
     assert first.sha256 == second.sha256
     assert len(first) == 60
     assert first.human_instructions() == second.human_instructions() != {}
+    with monkeypatch.context() as patch:
+        written = Mock(side_effect=[None, StorageError("no space left")])
+        patch.setattr("skillc_lab.commands.shop.replace_file", written)
+        says("tools make-catalog --generate 5 --json --out", tmp_path / "full", status=1)
+    says("tools make-catalog --generate 5 --json --out", tmp_path / "full")
     monkeypatch.setattr("skillc_gym.envs.webshop.catalog.generate.MAX_HUMAN", 5)
     says("tools make-catalog --generate 60 --json --out", few := tmp_path / "few")
     assert len(json.loads((few / "items_human_ins.json").read_text())) == 5

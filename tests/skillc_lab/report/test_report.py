@@ -217,6 +217,15 @@ def test_an_interrupted_run_still_has_a_report(tmp_path):
     assert "No type retired" in before
 
 
+def test_an_evaluation_of_another_environment_or_start_is_not_what_came_before(tmp_path):
+    run = write_run(tmp_path / "run", steps=3, model="shipped")
+    evaluate(tmp_path / "before", 0)
+    for said, match in (({"env": "coins"}, "was played in coins"), ({"weights_sha256": "0" * 64}, "other weights")):
+        (tmp_path / "before" / "evaluation.json").write_text(json.dumps(said))
+        with pytest.raises(ConfigError, match=match):
+            make_report(run, before=tmp_path / "before")
+
+
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(MissingDataError, match=r"metrics\.jsonl or transcripts/ of a training run, or report\.json"):
         make_report(tmp_path)

@@ -88,6 +88,10 @@ def test_a_record_whose_cells_have_gone_is_kept(toy_folder, tmp_path):
     with pytest.raises(ConfigError, match=r"would be lost.*--restore"):
         comparison.compare(plan)
     assert (tmp_path / "comparison.json").read_bytes() == before
+    done(plan, *plan.jobs)
+    with pytest.raises(ConfigError, match=r"is of another comparison \(grpo, skillc:omega=0.2\)"):
+        comparison.compare(plan_of(toy_folder, tmp_path, methods=("gigpo", "rloo")))
+    assert (tmp_path / "comparison.json").read_bytes() == before
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "table.md").write_text("mine")
     with pytest.raises(ConfigError, match="holds something else"):

@@ -181,6 +181,8 @@ def test_a_busy_server_is_given_more_time_than_it_asks_for(monkeypatch: pytest.M
     for attempt in range(5):
         asyncio.run(asked._back_off(attempt, TransientError("busy", 1.0)))
     assert all(max(1.0, 2**n / 2) <= seconds <= max(1.0, 2**n) for n, seconds in enumerate(waited))
+    asyncio.run(asked._back_off(5000, TransientError("busy")))
+    assert waited[-1] == asked.options.longest_wait
 
 
 @pytest.mark.parametrize("code", [401, 500])

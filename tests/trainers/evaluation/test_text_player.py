@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -190,6 +192,32 @@ def test_it_works_within_a_running_loop() -> None:
         return asked_by()[1]
 
     assert len(asyncio.run(notebook()).paired.outcomes) == 2
+
+
+def test_an_interruption_within_a_running_loop_ends_the_questions() -> None:
+    asked: list[float] = []
+
+    async def ask(request: TextRequest) -> str:
+        asked.append(time.monotonic())
+        if len(asked) == 1:
+            os.kill(os.getpid(), signal.SIGINT)  # the main thread hears it, whoever sends it
+        await asyncio.sleep(1.0)
+        return await plainly(request)
+
+    async def notebook() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as where nobody has made a handler for the loop
+        play(ask, max_parallel=2)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(notebook())
+    assert 1 <= len(asked) <= 2
+
+
+def test_a_journal_is_of_one_seed_and_temperature(tmp_path: Path) -> None:
+    policy_player(CONFIG, FunctionEngine(plainly), tmp_path)._journal.add("k", {})
+    for changes in ({"seed": 5}, {"eval_temperature": 0.7}, {"eval_greedy": True}):
+        with pytest.raises(ConfigError, match=f"{next(iter(changes))} was"):
+            policy_player(CONFIG.with_(**changes), FunctionEngine(plainly), tmp_path)
 
 
 def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path) -> None:

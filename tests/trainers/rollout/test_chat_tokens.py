@@ -283,7 +283,14 @@ FAMILIES = [
     Family("glm4moe", "<|endoftext|>", "<|user|>", keeps_thoughts=False, keeps_with_trl=False),
     Family("deepseek_r1_distill", SENTENCE_END, SENTENCE_END, keeps_thoughts=False),
 ]
+CHANNELS = Family("gptoss", "<|return|>", "<|end|>")
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+
+
+@pytest.mark.parametrize("options", [{"growing": False}, {"thoughts": "keep"}, {"thoughts": "drop"}])
+def test_channels_that_the_model_would_open_itself_are_refused(options: dict[str, Any]):
+    with pytest.raises(ConfigError, match="control tokens between its prompt and the reply"):
+        ChatTokens(bytes_of(CHANNELS), **options)
 
 
 def bytes_of(family: Family) -> Any:

@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -157,6 +158,16 @@ def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monke
     assert not (out / CLONING_FILE).exists()
     assert gone_on == make_policy(recipe, tmp_path / "at-once", keep_progress=True)
     assert (tmp_path / "at-once" / CLONING_FILE).exists(), "whoever has more to do takes it away"
+
+
+def test_a_cloning_that_is_interrupted_at_its_end_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, out = asked(tmp_path, {"max_steps": 5}, {"batches": 3}).recipe(), tmp_path / "policy"
+    with monkeypatch.context() as patch:
+        patch.setattr(make, "write_card", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            make_policy(recipe, out)
+    assert (out / "model.safetensors").exists()
+    assert make_policy(recipe, out) == make_policy(recipe, tmp_path / "at-once")
 
 
 def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):

@@ -18,7 +18,7 @@ from skillc_gym.envs.webshop.catalog.catalog import Catalog, open_built, read_ma
 from skillc_gym.envs.webshop.catalog.generate import GENERATOR_OPTIONS, GeneratedSource
 from skillc_gym.envs.webshop.catalog.sources import FETCH, JsonSource
 from skillc_gym.envs.webshop.workplace import publish, work_folder
-from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, require_name
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, SkillCError, StorageError, require_name
 from skillc_gym.files import cache_folder
 from skillc_gym.values import require_whole
 
@@ -115,7 +115,7 @@ def build_catalog(
     except SkillCError:
         raise
     except OSError as error:
-        raise CatalogError(
+        raise StorageError(
             f"The catalogue {folder} cannot be built: {error}. If nothing can be written there, name another folder: "
             "--out of skillc tools make-catalog, or SKILLC_CACHE for catalogues that are built when they are opened."
         ) from error
