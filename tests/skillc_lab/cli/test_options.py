@@ -19,13 +19,19 @@ from hypothesis import strategies as st
 
 from skill_library import Skill, formats
 from skillc_gym.errors import ConfigError, MissingDataError, StorageError, UnknownNameError
+from skillc_lab.agents import AGENTS
 from skillc_lab.cli.command import Command, complain, run_command, say
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
 from skillc_lab.commands.compare import StudyOptions
 from skillc_lab.commands.report import ReportOptions
+from skillc_lab.commands.write_skills import FORMATS
+from trainers.backends import BACKENDS
+from trainers.base import Registry, load_object
 from trainers.config import Settings, TrainConfig
-from trainers.recipes import get_recipe, recipe_names
+from trainers.recipes import ALLOCATIONS, RECIPES, SCHEMES, get_recipe, recipe_names
+from trainers.retrieval import RETRIEVALS
+from trainers.tracking.loggers import LOGGERS
 
 
 def config(words: list[str]) -> TrainConfig:
@@ -293,3 +299,20 @@ def test_letters_that_standard_output_cannot_write_are_spelled(tmp_path):
     asked = {"cwd": tmp_path, "env": {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path.cwd())}}
     ended = subprocess.run(command, capture_output=True, check=False, **asked)
     assert (ended.returncode, b"\\xe9/two" in ended.stdout) == (0, True)
+
+
+# What is named ``module:NAME``, held against what it must be, of whichever kind ----------------------------------------
+
+REGISTRIES = [AGENTS, ALLOCATIONS, BACKENDS, FORMATS, LOGGERS, RECIPES, RETRIEVALS, SCHEMES]
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
+def test_an_object_of_another_kind_is_told_in_one_line(registry: Registry) -> None:
+    assert all(registry.wanted.fits(registry.get(name)) for name in registry.names())
+    with pytest.raises(ConfigError, match=rf"The {registry.kind} 'math:pi' must be .*; got 3\.14"):
+        registry.get("math:pi")
+
+
+def test_a_wrapper_or_a_metric_can_be_called() -> None:
+    with pytest.raises(ConfigError, match="The metric 'math:pi' must be something to call"):
+        load_object("math:pi", "metric")
