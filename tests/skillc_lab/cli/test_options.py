@@ -301,7 +301,7 @@ def test_letters_that_standard_output_cannot_write_are_spelled(tmp_path):
     assert (ended.returncode, b"\\xe9/two" in ended.stdout) == (0, True)
 
 
-# What is named ``module:NAME``, held against what it must be, of whichever kind ----------------------------------------
+# What is named ``module:NAME``, held against what it must be, of whichever kind ---------------------------------------
 
 REGISTRIES = [AGENTS, ALLOCATIONS, BACKENDS, FORMATS, LOGGERS, RECIPES, RETRIEVALS, SCHEMES]
 
