@@ -16,7 +16,7 @@ from skillc_lab.cli.command import Command, say
 from skillc_lab.planning import Machine, make_plan
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
-from trainers.engines.registry import check_engine
+from trainers.engines import check_engine
 from trainers.models import without_bars
 from trainers.tracking import Progress, RunFolder, make_progress, provenance, write_json
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
