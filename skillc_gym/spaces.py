@@ -128,9 +128,12 @@ def _refuse_flattening(space: Space[Any], x: Any = "") -> NoReturn:  # type: ign
     )
 
 
-@batch_differing_spaces.register(Unicode)  # it is looked up by the first of them
-def _batch_of_different(spaces: Sequence[Unicode]) -> Tuple[Any]:  # type: ignore[misc]
+def _batch_of_different(spaces: Sequence[Unicode]) -> Tuple[Any]:
     return Tuple(tuple(spaces))
+
+
+# Gymnasium asks its registry for the first space's type, not for that of the argument, which is a sequence of them.
+batch_differing_spaces.register(Unicode, _batch_of_different)
 
 
 @is_space_dtype_shape_equiv.register(Unicode)
