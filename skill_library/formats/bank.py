@@ -21,6 +21,8 @@ _MISTAKE = re.compile(
     r"Mistake: (?P<description>.*?)(?:\nWhy: (?P<why_it_happens>.*?))?\nInstead: (?P<how_to_avoid>.*)", re.DOTALL
 )
 
+_ID = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,59}")
+"""An id that can name a skill, and has room for a number behind it."""
 _FIELDS = {"skill_id", "title", "principle", "when_to_apply"}
 _FIELDS_OF_MISTAKES = {"mistake_id", "description", "why_it_happens", "how_to_avoid"}
 
@@ -115,9 +117,7 @@ def _said(found: re.Match[str]) -> dict[str, str]:
 
 def _name(entry: Mapping[str, Any], field: str, fallback: str, others: Sequence[Skill]) -> str:
     given = _text(entry, field)
-    plain = (
-        given if re.fullmatch(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9 _.-]{0,59}", given) else plain_name(given or fallback)
-    )
+    plain = given if _ID.fullmatch(given) else plain_name(given or fallback)
     return unique(plain, [skill.name for skill in others])
 
 

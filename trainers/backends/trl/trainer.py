@@ -165,9 +165,8 @@ def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
             f"The reference {config.reference_path} has {theirs} tokens and the policy {own}; a reference must have "
             "the policy's own."
         )
-    if config.reference_sync_every and [p.shape for p in reference.parameters()] != [
-        p.shape for p in policy.parameters()
-    ]:
+    shapes = [[each.shape for each in model.parameters()] for model in (reference, policy)]
+    if config.reference_sync_every and shapes[0] != shapes[1]:
         raise ConfigError(
             f"reference_sync_every mixes the policy's weights into the reference, and {config.reference_path} is built "
             "otherwise than the policy; leave one of the two out."
