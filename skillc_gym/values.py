@@ -17,6 +17,12 @@ def require_switch(name: str, value: object) -> bool:
     raise ConfigError(f"{name} is true or false, got {value!r}")
 
 
+def require_several(name: str, texts: object) -> None:
+    """ConfigError for one text where several are expected: it would be taken for its letters."""
+    if isinstance(texts, str):
+        raise ConfigError(f"{name} takes several texts, got one: {texts!r}; give [{texts!r}]")
+
+
 def digits(text: str) -> int | None:
     """The whole number that a text is in decimal digits, None if it is none; Python reads no thousands of them."""
     return int(text) if text.isdecimal() and len(text) <= 18 else None

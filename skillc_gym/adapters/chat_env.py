@@ -16,7 +16,7 @@ from skillc_gym.envs.base import require_task
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError
-from skillc_gym.values import require_switch, require_whole
+from skillc_gym.values import require_several, require_switch, require_whole
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
 
@@ -74,8 +74,7 @@ def paired_requests(
     Raises:
         ConfigError: A group without members, or more with the skill than there are.
     """
-    if isinstance(task_ids, str):
-        raise ConfigError(f"task_ids is a list of task ids, got the text {task_ids!r}")
+    require_several("task_ids", task_ids)
     require_whole("group_size", group_size, 1)
     require_whole("seed", seed, 0)
     with_skill = group_size // 2 if n_plus is None else require_whole("n_plus", n_plus, 0, group_size)

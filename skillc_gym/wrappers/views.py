@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from skillc_gym.envs.base import LEFT_OPEN
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
-from skillc_gym.values import require_whole
+from skillc_gym.values import require_several, require_whole
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper, require_no_autoreset
 
 
@@ -47,7 +47,7 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], commands: Iterable[str] | None = None) -> None:
-        _require_several("commands", commands)
+        require_several("commands", commands)
         given = None if commands is None else tuple(commands)
         RecordConstructorArgs.__init__(self, commands=given)
         gymnasium.Wrapper.__init__(self, env)
@@ -100,7 +100,7 @@ class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs)
     """
 
     def __init__(self, env: gymnasium.Env[str, Any], words: Iterable[str] | None = None) -> None:
-        _require_several("words", words)
+        require_several("words", words)
         given = None if words is None else tuple(dict.fromkeys(word.lower() for word in words))
         if odd := [word for word in given or () if not _WORD.fullmatch(word)]:
             raise ConfigError(f"WordPresence finds words of a to z, a number behind them or not; got {odd[0]!r}")
@@ -130,11 +130,6 @@ class WordPresence(gymnasium.Wrapper[Any, Any, str, Any], RecordConstructorArgs)
         vector = np.zeros(len(self.words), np.float32)
         vector[[self._index[word] for word in _WORD.findall(observation.lower()) if word in self._index]] = 1.0
         return vector
-
-
-def _require_several(name: str, texts: object) -> None:
-    if isinstance(texts, str):
-        raise ConfigError(f"{name} takes several texts, got one: {texts!r}; give [{texts!r}]")
 
 
 def words_of(texts: Iterable[str]) -> tuple[str, ...]:
