@@ -10,8 +10,8 @@ from toy_env import ToyEnv
 
 from skill_library import SkillText, load_library
 from skillc_gym.errors import ConfigError, UnknownNameError
-from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import SkillInjection
+from skillc_gym.vector import PairedVectorEnv, collect
+from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, format_reply
 
 TASKS = ["toy/open/1", "toy/paint/0"]
 
@@ -294,3 +294,50 @@ def test_members_with_the_skill_see_the_vectors_grade_or_each_another_text(toy_l
 def test_wrappers_may_come_from_a_generator(toy_library):
     limit = partial(TimeLimit, max_episode_steps=9)
     assert all(isinstance(env, TimeLimit) for env in make(toy_library, wrappers=(wrap for wrap in (limit,))).envs)
+
+
+@pytest.fixture
+def chatting(toy_library):
+    wrappers = (ActionFormat, ChatPrompt)
+    return PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 6), 3, 2, library=toy_library, where="info", wrappers=wrappers)
+
+
+def win(info):
+    return next(command for command in info["admissible_commands"] if command != "wait")
+
+
+def by_condition(observations, infos):
+    assert len(observations) == len(infos)
+    return [format_reply(win(info) if info["condition"] else "wait") for info in infos]
+
+
+def test_groups_come_as_they_finish_with_whole_episodes(chatting):
+    asked = []
+    chatting.reset(seed=0, options={"task_ids": ["toy/open/0", "toy/paint/1", "toy/fetch/2"], "n_plus": [1, 2, 1]})
+    quick, mixed, last = collect(chatting, lambda *seen: asked.append(len(seen[1])) or by_condition(*seen))
+    assert [group.group_id for group in (quick, mixed, last)] == [1, 0, 2]
+    assert asked == [6, 6, 2, 2, 2, 2], "only those that are active"
+    assert [len(episode) for episode in quick.episodes + mixed.episodes] == [2, 2, 2, 6]
+    won, lost = mixed.episodes
+    assert (won.won, lost.won, won.terminated, lost.truncated) == (True, False, True, True)
+    assert (mixed.with_skill, mixed.without_skill) == ((won,), (lost,))
+    assert (won.task_id, won.seed) == (lost.task_id, lost.seed)
+    assert (won.task_id, won.final_observation, lost.skill_text) == ("toy/open/0", "You won.", "")
+    assert won.skill_text in won.messages[0]["content"]
+
+
+def test_it_starts_at_a_reset_and_checks_the_policy(chatting):
+    with pytest.raises(ConfigError, match="right before it"):
+        next(collect(chatting, by_condition))
+    chatting.reset(seed=0)
+    with pytest.raises(ConfigError, match="asked for 6 actions and gave 1"):
+        next(collect(chatting, lambda observations, infos: ["wait"]))
+    chatting.step({0: "wait"})
+    with pytest.raises(ConfigError, match="right before it"):
+        next(collect(chatting, by_condition))
+
+
+def test_a_group_finishes_even_with_autoreset_on(toy_library):
+    groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 2), 2, 2, library=toy_library, autoreset=True)
+    groups.reset(seed=0)
+    assert len(list(collect(groups, lambda observations, infos: ["wait"] * len(infos)))) == 2
