@@ -56,6 +56,8 @@ class FrontMatter:
     def texts(self, name: str, read: Sequence[str]) -> dict[str, str]:
         """A field's own fields, those asked for and not null; ValueError for one that is neither text nor number."""
         node = self._fields.get(name)
+        if node is not None and node.tag != _NULL and not isinstance(node, yaml.MappingNode):
+            raise ValueError(f"{name} must be fields below it, like '{read[0]}: ...'; got {_shown(node)}")
         entries = _named(node) if isinstance(node, yaml.MappingNode) else {}
         found = {key: entries[key] for key in read if key in entries and entries[key].tag != _NULL}
         for key, value in found.items():

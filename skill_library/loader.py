@@ -106,10 +106,10 @@ def _task_types(fields: FrontMatter, ours: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _require_no_misspelling(fields: FrontMatter) -> None:
-    """Refuses near misses of ``task_types``, which would make the skill a general one."""
+    """Refuses near misses of ``metadata`` and ``task_types``, which would make the skill a general one."""
+    ours = ("task_types", "metadata")
     for name in fields.names("metadata"):
-        plain = name.lower().replace("-", "_")
-        if name != "task_types" and difflib.get_close_matches(plain, ["task_types"], cutoff=0.85):
+        if name not in ours and difflib.get_close_matches(name.lower().replace("-", "_"), ours, cutoff=0.85):
             raise ValueError(
                 f"expected the field task_types under metadata, got {brief(name)}, which is not read and would leave "
                 "the skill to all types; rename it"

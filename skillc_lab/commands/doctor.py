@@ -25,6 +25,7 @@ from skillc_lab.studies import cores
 from trainers.config import TrainConfig
 from trainers.engines import engine_spec
 from trainers.models import context_limit, load_tokenizer
+from trainers.rollout import make_chat
 from trainers.tracking import complete_settings
 
 Status = Literal["ok", "missing", "note"]
@@ -240,7 +241,8 @@ def _context(asked: DoctorOptions, spec: EnvSpec) -> Finding:
     try:
         config = _played(asked, spec)
         limit = context_limit(config)
-        length = episode_length(config, load_tokenizer(config)) if spec.warm_start else None
+        chat = make_chat(config, load_tokenizer(config))
+        length = episode_length(config, chat.prompt) if spec.warm_start else None
     except SkillCError as error:
         return Finding("model", name, "missing", str(error), asked=True)
     takes = f"the model takes {'any number' if limit is None else f'{limit:,}'}, max_context is {config.max_context:,}"

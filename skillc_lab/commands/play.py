@@ -227,7 +227,7 @@ class PlayOptions:
         known = spec.warm_start
         wanted = {
             "data": self.data or ("generated" if known else None),
-            "split": self.split or (known.demo.held_out_split if known else None),
+            "split": self.split or spec.held_out_split or None,
             "task_types": self.task_type,
         }
         given = {name: value for name, value in wanted.items() if value is not None} | dict(self.env_options)

@@ -16,14 +16,14 @@ import tyro
 from skill_library import BUILT_IN, Skill, SkillFileError, decode, load_library, read_bounded
 from skill_library.formats import SkillFormat, assign_types, write_library
 from skillc_gym.envs.registry import EnvSpec, described_env
-from skillc_gym.episodes import read_jsonl
+from skillc_gym.episodes import Episode, read_jsonl
 from skillc_gym.errors import ConfigError, unknown_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, complain, require_empty, say
 from skillc_lab.skills.libraries import learn_skills
 from trainers.base import Registry, instance_of
 from trainers.engines import ENGINES, check_engine
-from trainers.tracking import json_line
+from trainers.tracking import json_line, make_folder
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
 _LONGEST_REPLY = 2048
@@ -75,8 +75,9 @@ def _learn(options: LearnSkillsOptions) -> int:
     require_empty(options.out)
     spec, engine = described_env(options.env), _engine(options)
     episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
-    _check_split(spec, options.split or spec.training_split, [episode.task_id for episode in episodes])
+    _check_tasks(spec, options.split or spec.training_split, episodes)
     writer = StepWriter() if engine is None else _model_writer(options, engine)
+    make_folder(options.out)  # before any reply is paid for
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     if isinstance(writer, NotedWriter):
         replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
@@ -86,12 +87,18 @@ def _learn(options: LearnSkillsOptions) -> int:
     return 0
 
 
-def _check_split(spec: EnvSpec, split: str, task_ids: Sequence[str]) -> None:
+def _check_tasks(spec: EnvSpec, split: str, episodes: Sequence[Episode]) -> None:
     if split == "all":
         return
     if spec.splits and split not in spec.splits:
         raise unknown_name("split", split, spec.splits)
-    foreign = [task for task in task_ids if spec.split_of_task(task) not in ("", split)]
+    known = set(spec.task_types)
+    other = sorted({episode.task_type for episode in episodes} - known) if known else []
+    if other:  # whose splits this environment does not know
+        raise ConfigError(
+            f"{spec.name} has no task type {other[0]!r}: name by --env where they were played, or take --split all"
+        )
+    foreign = [each.task_id for each in episodes if spec.split_of_task(each.task_id) not in ("", split)]
     if foreign:
         raise ConfigError(
             f"{len(foreign)} episodes are not of the split {split!r}, such as {foreign[0]}; skills are learned from "

@@ -8,7 +8,7 @@ Mistral, SmolLM2); the tests compare the counts with what autograd saves.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import resources
@@ -166,8 +166,11 @@ class EpisodeLength:
         return max(0, int((limit - self.first) / self.per_turn)) if self.per_turn else 0
 
 
-def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
-    """Counts a model's tokens of one episode that the environment's expert plays, its skill in the prompt."""
+def episode_length(config: TrainConfig, prompt: Callable[[Sequence[Any]], Sequence[int]]) -> EpisodeLength:
+    """Counts a model's tokens of one episode that the environment's expert plays, its skill in the prompt.
+
+    ``prompt`` turns a chat into the model's tokens.
+    """
     spec = config.env_spec
     assert spec.warm_start, f"{spec.id} has no expert"
     injected = SkillInjection(_open(config), library=str(config.skill_library), where="info")
@@ -175,7 +178,7 @@ def episode_length(config: TrainConfig, tokenizer: Any) -> EpisodeLength:
     with closing(ChatPrompt(ActionFormat(injected, tail=wording.reply_tail), chat_format=wording)) as env:
         _, info = begun = env.reset(seed=config.seed, options={"skill": True})
         played = expert_replies(env, begun, spec.warm_start.demonstrator(info, False))
-        counts = [_tokens(tokenizer, each["messages"]) for each in (info, *(outcome[4] for _, outcome in played))]
+        counts = [len(prompt(each["messages"])) for each in (info, *(outcome[4] for _, outcome in played))]
     steps = config.max_episode_steps or spec.max_episode_steps or len(counts)
     if wording.form != "conversation" or len(counts) < 2:
         return EpisodeLength(max(counts), 0.0, steps)
@@ -190,8 +193,3 @@ def _open(config: TrainConfig) -> gymnasium.Env[Any, Any]:
         if config.data is not None:
             raise
         return gymnasium.make(config.env_id, **{**config.env_kwargs, "data": "generated"})
-
-
-def _tokens(tokenizer: Any, messages: Sequence[Any]) -> int:
-    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])

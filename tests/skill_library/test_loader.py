@@ -184,6 +184,9 @@ D = "description: d\n"
         (named("a", "['*', x]"), "beside"),
         (f"name: a\n{D}metadata:\n  task_types: [x, y]\n", "joined by commas; got a list of 2"),
         (f"name: a\n{D}metadata: {{minimal: {'x' * 99}}}\n", "longer than its full one"),
+        (f"name: a\n{D}metadata:\n  - task_types: x\n", "like 'task_types: ...'; got a list of 1"),
+        (f"name: a\n{D}metadata: task_types=x\n", "metadata must be fields below it"),
+        (f"name: a\n{D}Metadata:\n  task_types: x\n", "task_types under metadata, got 'Metadata'"),
         (named("a", "x"), "task_types must be a list"),
         (named("a", "[1]"), "task_types must be a list"),
         (named("a", "{x: y}"), "got a mapping of 1"),
@@ -205,8 +208,9 @@ def test_odd_scalars_in_fields_that_nobody_reads_are_no_matter(tmp_path, scalar)
 
 @pytest.mark.parametrize("nothing", ["null", "~", ""])
 def test_metadata_that_say_nothing_are_none(tmp_path, nothing):
-    skill = read_skill(write(tmp_path, f"name: a\n{D}metadata: {{task_types: {nothing}, library_name: {nothing}}}\n"))
-    assert (skill.name, skill.task_types) == ("a", ("*",))
+    for metadata in (f"{{task_types: {nothing}, library_name: {nothing}}}", nothing):
+        skill = read_skill(write(tmp_path, f"name: a\n{D}metadata: {metadata}\n"))
+        assert (skill.name, skill.task_types) == ("a", ("*",))
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x1b", "\x07", "\x7f"])

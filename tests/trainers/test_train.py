@@ -17,6 +17,7 @@ from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.learner import Learner
 from trainers.models import load_model, load_tokenizer
+from trainers.tracking import RunFolder
 from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
 from trainers.training import run, what_acted
@@ -376,6 +377,20 @@ def test_a_run_does_not_go_on_with_other_texts_than_were_shown(toy, mine, monkey
         run(config)
     with pytest.raises(CheckpointError, match="library has changed"):
         run(config)
+
+
+def test_a_run_that_diverges_ends_in_words_and_leaves_no_policy(toy: Make) -> None:
+    config = toy(method="grpo+entropy", learning_rate=1e30, steps=3, save_every=1)
+    with pytest.raises(ConfigError, match=r"gradient of update \d is not finite|logits are NaN"):
+        run(config)
+    assert not RunFolder(config.run_folder).policy_path.exists()
+
+
+@pytest.mark.parametrize(("template", "fault"), [(b"\xff", "read as UTF-8"), (b"{{ 'a' + 1 }}", "cannot render turns")])
+def test_a_template_that_fails_is_told_in_words(toy: Make, tmp_path: Path, template: bytes, fault: str) -> None:
+    (file := tmp_path / "template").write_bytes(template)
+    with pytest.raises(ConfigError, match=fault):
+        run(toy(steps=1, chat_template=str(file)))
 
 
 def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_weights(

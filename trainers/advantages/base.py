@@ -55,6 +55,8 @@ class RolloutBatch:
     """The episodes themselves, with their tokens; empty where a batch was built from columns alone."""
     signals: Signals
     """What the method's other parts say of each rollout."""
+    text: tuple[str, ...] = ()
+    """Hash of the text that each was shown; empty where a batch does not say."""
     scores: Mapping[str, Sequence[FloatArray]] = field(default_factory=dict)
     """Figures per own token that a scheme asked for, by name; one array per rollout."""
 
@@ -68,6 +70,7 @@ class RolloutBatch:
         condition: Sequence[int],
         length: Sequence[float] | None = None,
         outcome: Sequence[float] | None = None,
+        text: Sequence[str] = (),
     ) -> RolloutBatch:
         """Reads and checks plain sequences, one entry per rollout.
 
@@ -86,6 +89,8 @@ class RolloutBatch:
             )
         if len(task) != size or len(task_type) != size:
             raise ConfigError(f"task and task_type need {size} entries, got {len(task)} and {len(task_type)}")
+        if len(text) not in (0, size):
+            raise ConfigError(f"text needs {size} entries or none, got {len(text)}")
         if len(set(zip(task, task_type, strict=True))) != len(set(task)):
             raise ConfigError("A task appears under two task types; task ids name one task each")
         return cls(
@@ -98,6 +103,7 @@ class RolloutBatch:
             length=np.zeros(size) if length is None else finite_vector("length", length, size),
             trajectories=(),
             signals=Signals.none(size),
+            text=tuple(text),
         )
 
     @classmethod
@@ -110,6 +116,7 @@ class RolloutBatch:
             task_type=[episode.task_type for episode in episodes],
             condition=[int(episode.condition) for episode in episodes],
             length=[float(len(episode.turns)) for episode in episodes],
+            text=[episode.skill_sha256 for episode in episodes],
         )
 
     @classmethod

@@ -54,8 +54,12 @@ class Grpo(Scheme):
         if self.group_by == "task":
             return batch.task
         shown: Sequence[Hashable] = batch.condition.tolist()
-        if self.group_by == "text" and batch.trajectories:
-            shown = [trajectory.episode.skill_sha256 for trajectory in batch.trajectories]
+        if self.by_text:
+            if not batch.text:
+                raise ConfigError(
+                    "group_by='text' compares rollouts that were shown one text: say each one's skill_sha256"
+                )
+            shown = batch.text
         return list(zip(batch.task, shown, strict=True))
 
 

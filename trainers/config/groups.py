@@ -140,8 +140,8 @@ class RolloutSettings:
     max_context: AtLeastTwo = 32768
     """Longest row in tokens, at most what the model takes; an episode that would exceed it ends, truncated."""
     max_parallel: Count = 128
-    """Most episodes played at once per process; vLLM in the process keeps that many going, beside up to as many
-    environments of groups whose other members have ended."""
+    """Most episodes played at once per process, a group's together in any case; vLLM in the process keeps that many
+    going, beside up to as many environments of groups whose other members have ended."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from skillc_gym.errors import ConfigError
 from trainers.base import Sampling
 from trainers.engines.types import Generation, Request
 
@@ -106,7 +107,7 @@ def draw(
     """Draws a token per row by inverting the cumulative distribution.
 
     From float32 logits (n, vocabulary) and uniform numbers in [0, 1), (n,): token ids and their log-probabilities under
-    the temperature, (n,) each.
+    the temperature, (n,) each. A ConfigError for logits that are no numbers, of which the last token would be drawn.
     """
     # Of the tempered distribution over all tokens, cut or not: so the trainer computes them too.
     logprobs = torch.log_softmax(logits / sampling.temperature, dim=-1)
@@ -121,8 +122,10 @@ def draw(
         # The sum is not quite 1, and less where the tail was cut: the draw is scaled to what there is.
         target = torch.from_numpy(draws).to(logits.device)[:, None] * cumulative[:, -1:]
         tokens = torch.searchsorted(cumulative, target, right=True).clamp_(max=logits.shape[-1] - 1)
-    chosen = logprobs.gather(-1, tokens)
-    return tokens[:, 0].cpu().numpy(), chosen[:, 0].double().cpu().numpy()
+    chosen = logprobs.gather(-1, tokens)[:, 0].double().cpu().numpy()
+    if np.isnan(chosen).any():
+        raise ConfigError("The model's logits are NaN: its weights are damaged, or its training diverged.")
+    return tokens[:, 0].cpu().numpy(), chosen
 
 
 def likely_tokens(logprobs: torch.Tensor, sampling: Sampling) -> torch.Tensor:

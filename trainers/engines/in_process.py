@@ -56,7 +56,10 @@ def _engine(asked: TrainerModel | CheckpointModel, model: Any, **options: Any) -
     # Models may declare more ends than their template has, where other engines stop as well.
     declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     ends = {*asked.eos_ids, *(declared if isinstance(declared, list) else [declared])} - {None}
-    return kind(model, sorted(ends), max_rows=asked.settings.max_parallel, **options)
+    rows = asked.settings.max_parallel
+    if isinstance(asked, TrainerModel):  # whose groups are played together, however few at once are asked for
+        rows = max(rows, asked.settings.group_size)
+    return kind(model, sorted(ends), max_rows=rows, **options)
 
 
 def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torch.dtype | None]:

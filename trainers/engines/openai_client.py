@@ -176,9 +176,9 @@ class ServerClient:
 
     def _refuse_told(self, error: Mapping[str, Any]) -> NoReturn:
         """An error that comes with status 200, since the model had begun: as if it had the status that it names."""
-        code = error.get("code")
-        named = isinstance(code, int) and 400 <= code < 600
-        status = code if named else 400 if code == "context_length_exceeded" else 500
+        code, full = str(error.get("code")), bool(_CONTEXT.search(str(error.get("message"))[:10_000]))
+        number = int(code) if code.isdecimal() and len(code) == 3 else 0
+        status = number if 400 <= number < 600 else 400 if full or code == "context_length_exceeded" else 500
         self._refuse(httpx.Response(status, json={"error": error}))
 
     def _clean(self, words: str) -> str:

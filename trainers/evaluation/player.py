@@ -248,6 +248,6 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         memory.load_state_dict(saved["state"])
     except CheckpointError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is no skill memory of a policy: {error!r}") from error
     return memory

@@ -10,7 +10,7 @@ from typing import Any
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
 from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
 from trainers.allocation import Trials
 from trainers.recipes import Recipe, recipe_in
@@ -99,8 +99,11 @@ class GroupCredit:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state bit for bit; a CheckpointError if it is incomplete, or of another method."""
+        updates = state.get("updates", 0)
+        if type(updates) is not int or updates < 0:
+            raise CheckpointError(f"updates must be an integer from 0 on, got {updates!r}")
         self.method.load_state_dict(state)
-        self._updates = int(state.get("updates", 0))
+        self._updates = updates
 
 
 def batch_of_records(records: Sequence[Record], returns: Returns = "won") -> RolloutBatch:
@@ -117,6 +120,7 @@ def batch_of_records(records: Sequence[Record], returns: Returns = "won") -> Rol
             task_type=[str(row["task_type"]) for row in rows],
             condition=[row["condition"] for row in rows],
             length=[float(row.get("steps", 0)) for row in rows],
+            text=[str(row["skill_sha256"]) for row in rows] if all("skill_sha256" in row for row in rows) else (),
         )
     except ConfigError:
         raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from skillc_gym.errors import ConfigError
 from trainers.learner.learner import Learner
 from trainers.rollout.batches import MicroBatch
 
@@ -47,12 +49,21 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
 
 
 def optimise(learner: Learner, step: list[MicroBatch], update: int) -> dict[str, Any]:
-    """One optimiser step: the gradients of its micro-batches add up; gives the figures of the last one."""
+    """One optimiser step: the gradients of its micro-batches add up; gives the figures of the last one.
+
+    A ConfigError if the gradient is not finite: the weights are no policy from here on, so nothing more is saved.
+    """
     backend = learner.backend
     for number, batch in enumerate(step, 1):
         with backend.accumulate(last=number == len(step)):
             backend.backward(learner.loss(batch, update))
-    return dict(backend.step())
+    figures = dict(backend.step())
+    if not math.isfinite(figures.get("grad_norm") or 0.0):
+        raise ConfigError(
+            f"The gradient of update {update} is not finite (its norm is {figures['grad_norm']}); earlier checkpoints "
+            "stay as they are. Begin a new run with a lower learning_rate, or look at a loss of your own."
+        )
+    return figures
 
 
 @contextmanager

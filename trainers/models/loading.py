@@ -156,17 +156,23 @@ def load_model(config: TrainConfig) -> Any:
     )
 
 
+_LAST_NORMS = ("norm", "final_layernorm", "final_layer_norm")
+"""What families call the norm behind the last layer."""
+
+
 def train_upper(model: Any, count: int) -> None:
     """Leaves only the last layers of a model, and its last norm, to be trained; a ConfigError if there are fewer."""
     decoder = model.get_decoder()
     layers = getattr(decoder, "layers", None)
+    norm = next((found for name in _LAST_NORMS if (found := getattr(decoder, name, None)) is not None), None)
+    if norm is None:
+        raise ConfigError(f"trained_layers=upper:{count}, whose last norm this model does not name; take all.")
     if layers is None or len(layers) < count:
         known = "whose layers this model does not name" if layers is None else f"and the model has {len(layers)} layers"
         raise ConfigError(f"trained_layers=upper:{count}, {known}; take fewer, or trained_layers=all.")
     model.requires_grad_(False)
-    for part in (*layers[-count:], getattr(decoder, "norm", None)):
-        if part is not None:
-            part.requires_grad_(True)
+    for part in (*layers[-count:], norm):
+        part.requires_grad_(True)
 
 
 def load_plain_tokenizer(config: TrainConfig) -> Any:
@@ -190,8 +196,15 @@ def load_tokenizer(config: TrainConfig) -> Any:
     elif source and not Path(source).is_file():
         raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
     elif source:
-        tokenizer.chat_template = Path(source).read_text(encoding="utf-8")
+        tokenizer.chat_template = _template_in(Path(source))
     return tokenizer
+
+
+def _template_in(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"chat_template={str(path)!r} cannot be read as UTF-8 ({error}).") from error
 
 
 def context_limit(config: TrainConfig) -> int | None:

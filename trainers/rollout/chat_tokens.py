@@ -195,7 +195,7 @@ class ChatEncoder:
             text: str = self.tokenizer.apply_chat_template(
                 list(messages), tokenize=False, add_generation_prompt=prompt, **self._options
             )
-        except TemplateError as error:
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
             raise ConfigError(
                 f"The chat template cannot render turns of {', '.join(m['role'] for m in messages[:4])} ({error}); "
                 "pass chat_template=FILE with one that can."

@@ -77,7 +77,11 @@ class _ChatRequest:
     chat: TextRequest
 
 
-_SILENT = "(no reply)"
+def _audible(said: Message) -> Message:
+    """The message with a word in place of none: some servers refuse a chat with an empty turn."""
+    if said["content"].strip():
+        return said
+    return {**said, "content": "(no reply)" if said["role"] == "assistant" else "(nothing)"}
 
 
 @dataclass
@@ -90,8 +94,7 @@ class _TextConversation:
 
     def request(self, key: Hashable, turn: int, info: Mapping[str, Any]) -> _ChatRequest:
         seed = derive_seed(self.seed, turn) % 2**31
-        # Some servers refuse a chat with an empty turn, here and whenever it is asked again.
-        chat = [said if said["content"].strip() else {**said, "content": _SILENT} for said in self.messages]
+        chat = [*map(_audible, self.messages)]
         return _ChatRequest(key, TextRequest(chat, seed, self.max_reply_tokens, self.temperature))
 
     def reply(self, reply: TextReply) -> str:

@@ -150,7 +150,8 @@ class StepWriter(Writer):
         steps = supported_steps(won, [episode for episode in episodes if not episode.won], self.least) if won else []
         if not steps:
             return None
-        key = max(steps, key=lambda support: (support.difference, support.place)) if len(won) < len(episodes) else None
+        telling = [step for step in steps if step.difference > 0] if len(won) < len(episodes) else []
+        key = max(telling, key=lambda support: (support.difference, support.place), default=None)
         lines = [f"{i}. {'Key step: ' if step is key else ''}{step.step}." for i, step in enumerate(steps, 1)]
         text = "\n".join(["Skill: do this in order.", *lines])
         sources = tuple(sorted({episode.task_id for episode in episodes}))

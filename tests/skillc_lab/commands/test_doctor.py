@@ -1,7 +1,9 @@
 """The doctor: only what was asked for by name makes it fail; commands on a Ray cluster, a stand-in or a local one."""
 
 import json
+import shutil
 import sys
+from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import doctor
 from skillc_lab.commands.doctor import DoctorOptions, Finding, examine
 from skillc_lab.commands.fan_out import FanOutOptions, Outcome, fan_out, read_commands
+from trainers.tracking import write_json
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +88,21 @@ def test_a_models_context_is_held_against_episodes():
     assert "form=window:5" in short.remedy
     assert (own.status, "max_context is 2,048" in own.found) == ("ok", True)
     assert found(form="window:2").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [(None, "no chat template"), ("{{ raise_exception('no system') if messages[0].role == 'system' }}", "no system")],
+)
+def test_a_template_that_training_refuses_is_told(template, fault, tmp_path):
+    pytest.importorskip("transformers", reason="needs the train extra")
+    model = shutil.copytree(str(resources.files("trainers.warmstart") / "checkpoint"), tmp_path / "model")
+    settings = json.loads((model / "tokenizer_config.json").read_text())
+    write_json(model / "tokenizer_config.json", {**settings, "chat_template": template})
+    asked = DoctorOptions("alfworld", model=str(model), data="generated")
+    (found,) = [finding for finding in examine(asked) if finding.section == "model"]
+    assert (found.status, found.asked) == ("missing", True)
+    assert fault in found.found
 
 
 def test_extras_are_those_that_the_package_declares(monkeypatch):

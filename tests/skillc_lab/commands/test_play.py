@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -25,7 +26,7 @@ from skillc_gym.episodes import EpisodeRecorder, write_jsonl
 from skillc_gym.errors import StorageError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import make_games
-from skillc_lab.commands.play import Game, in_columns, play
+from skillc_lab.commands.play import Game, PlayOptions, in_columns, play
 from trainers.tracking import write_json
 
 
@@ -54,6 +55,12 @@ def type_in(game: Game, *lines: str) -> list[str]:
 
 def test_what_has_no_tasks_in_text_cannot_be_played(says):
     assert "CartPole-v1 is no environment of text tasks" in says("play --env CartPole-v1", status=2)
+
+
+def test_held_out_tasks_come_first_in_an_environment_without_demonstrations_too():
+    spec = replace(env_spec("coins"), warm_start=None)
+    env = PlayOptions(env="coins", data="generated").make(spec)
+    assert {task.partition("/")[0] for task in env.unwrapped.task_ids} == {spec.held_out_split} == {"test"}
 
 
 def test_a_task_can_be_won_and_the_win_taken_back(game):

@@ -57,18 +57,20 @@ def test_control_characters_of_a_model_cost_nothing_but_themselves(notes, more, 
 
 
 @pytest.mark.parametrize(
-    ("env", "train", "test", "split"),
+    ("env", "train", "test", "split", "kind"),
     [
-        ("alfworld", "train/x", "valid_unseen/x", "valid_unseen"),
-        ("webshop", "synthetic/1500", "synthetic/499", "test"),
-        ("coins", "train/easy/02-0000", "test/easy/02-0000", "test"),
+        ("alfworld", "train/x", "valid_unseen/x", "valid_unseen", KIND),
+        ("webshop", "synthetic/1500", "synthetic/499", "test", "shopping"),
+        ("coins", "train/easy/02-0000", "test/easy/02-0000", "test", "easy"),
     ],
 )
-def test_every_world_knows_its_training_tasks_which_alone_teach(env, train, test, split, tmp_path, says):
-    def learned(*tasks: str, more: str = "", status: int = 0) -> str:
-        file = write_jsonl(tmp_path / "t.jsonl", [episode(task, kind="x") for task in tasks])
+def test_every_world_knows_its_training_tasks_which_alone_teach(env, train, test, split, kind, tmp_path, says):
+    def learned(*tasks: str, more: str = "", status: int = 0, env: str = env) -> str:
+        file = write_jsonl(tmp_path / "t.jsonl", [episode(task, kind=kind) for task in tasks])
         return says(f"learn-skills --env {env} {more} --from", file, "--out", tmp_path / f"l{more}", status=status)
 
+    foreign = "alfworld" if env == "coins" else "coins"
+    assert f"{foreign} has no task type '{kind}': name by --env" in learned(test, status=2, env=foreign)
     said = learned(train, test, status=2)
     assert f"1 episodes are not of the split 'train', such as {test}" in said
     assert "training tasks only" in said

@@ -1,10 +1,13 @@
 """Learning a library from transcripts, looking at libraries, and holding what episodes were shown against them."""
 
+import difflib
 import hashlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skill_library import Skill, SkillLibrary, load_library
 from skill_library.errors import SkillFileError
@@ -109,6 +112,21 @@ def test_gaps_strangers_and_duplicates_are_found():
     kinds = ("pick_heat_then_place_in_recep", "pick_and_place_simple")
     said = [finding.message for finding in check_library(library, kinds)]
     assert any("did you mean pick_heat_then_place_in_recep?" in message for message in said)
+
+
+@given(st.text("ab ", max_size=60), st.text("ab ", max_size=60), st.booleans())
+def test_only_what_is_nearly_the_same_is_a_duplicate(one, other, alike):
+    texts = [f"say {one} .", f"say {one if alike else other} ."]
+    share = difflib.SequenceMatcher(None, *(text.split() for text in texts), autojunk=False).ratio()
+    library = SkillLibrary("l", tuple(Skill(name, "d", ("*",), text) for name, text in zip("ab", texts, strict=True)))
+    told = [f"says nearly the same as b ({100 * share:.0f} %)"] if share >= 0.9 else []
+    assert [flaw.message for flaw in check_library(library)] == told
+
+
+def test_texts_of_few_words_are_compared_by_how_often_each_is_said():
+    texts = {"a": "go " * 1990, "b": "go " * 1991, "c": "go in " * 995}
+    library = SkillLibrary("l", tuple(Skill(name, "d", ("*",), text) for name, text in texts.items()))
+    assert [flaw.message for flaw in check_library(library)] == ["says nearly the same as b (100 %)"]
 
 
 def test_what_names_a_single_task_is_found():

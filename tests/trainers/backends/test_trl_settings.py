@@ -15,6 +15,7 @@ import torch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
+import transformers
 from safetensors.torch import load_file
 from trl.generation import vllm_generation
 from trl.trainer import grpo_trainer
@@ -36,7 +37,7 @@ from trainers.backends.trl.weights import WholeCopy
 from trainers.config import TrainConfig
 from trainers.engines.registry import TrainerModel, engine_spec
 from trainers.learner.objective import SAMPLING_RATIO_CAP, engine_mismatch
-from trainers.models import load_model, load_plain_tokenizer
+from trainers.models import load_model, load_plain_tokenizer, train_upper
 from trainers.rollout.batches import MicroBatch, Tokens
 from trainers.training import run
 
@@ -256,6 +257,17 @@ def test_only_the_upper_layers_are_trained(toy: Make, tmp_path: Path) -> None:
     layers = {re.match(r"model\.(layers\.\d|norm)", name)[1] for name in moved}
     assert layers == {"layers.1", "layers.2", "norm"}
     assert all(value.dtype == torch.float32 for value in after.values())
+
+
+@pytest.mark.parametrize("family", ["Phi", "GPTNeoX", "Qwen2"])
+def test_the_last_norm_of_each_family_is_trained_with_its_layers(family: str) -> None:
+    sizes = {"vocab_size": 9, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2}
+    config = getattr(transformers, f"{family}Config")(**sizes, num_attention_heads=2, num_key_value_heads=2)
+    model = getattr(transformers, f"{family}ForCausalLM")(config)
+    train_upper(model, 1)
+    trained = {name for name, weights in model.named_parameters() if weights.requires_grad}
+    assert any("norm" in name for name in trained if "layers" not in name)
+    assert not any("layers.0" in name or "embed" in name for name in trained)
 
 
 @pytest.mark.parametrize("changes", [{}, {"lora_rank": 2}, {"share_prefixes": True, "engine": "choosing"}])

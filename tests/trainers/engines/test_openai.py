@@ -136,6 +136,7 @@ def test_what_may_pass_is_tried_again_and_no_server_asks_for_more_patience_than_
             for name in ("zlib", "utf-16", "idna", "none-such")
         ),
         (sends(b'{"error": {"message": "No credits left", "code": 402}}'), "status 402: No credits left", 1),
+        (sends(b'{"error": {"message": "bad key", "code": "401"}}'), "status 401: bad key", 1),
         (sends(UNCOUNTED, headers=GZIP), "cannot be unpacked", 4),
         (sends(UNCOUNTED, headers={"Content-Encoding": "br"}), "encoding br", 4),
         (sends(gzip.compress(UNCOUNTED)[:-9], headers=GZIP), "does not end", 4),
@@ -163,9 +164,11 @@ def test_it_gives_up_in_words_and_tries_no_refusal_again(
     ],
 )
 def test_a_full_context_is_no_failure_of_the_server(error: dict[str, str]) -> None:
-    late = sends(json.dumps({"error": {"code": 400, **error}}).encode())
-    streamed = sends(b"data: " + json.dumps({"error": {"code": 400, **error}}).encode() + b"\n\n", "text/event-stream")
-    for fault, stream in ((status(400, error), False), (late, False), (streamed, True)):
+    faults: list[Any] = [(status(400, error), False)]
+    for said in ({"code": 400, **error}, {"code": "400", **error}, error):
+        told = json.dumps({"error": said}).encode()
+        faults += [(sends(told), False), (sends(b"data: " + told + b"\n\n", "text/event-stream"), True)]
+    for fault, stream in faults:
         with server_with(fault) as server, pytest.raises(ContextFullError):
             ask(engine(server.base_url, stream=stream))
 

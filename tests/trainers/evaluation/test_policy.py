@@ -223,6 +223,8 @@ def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, t
         ({"preset": "this:x"}, "names code of its own"),
         ({"preset_options": {"rows": ["this:x"]}}, "names code of its own"),
         ({"preset_options": 3}, "is no skill memory"),
+        ({"state": {"bank": None}}, "is no skill memory"),
+        ({"state": {"bank": []}}, "is no skill memory"),
         (None, "is no skill memory"),
     ],
 )

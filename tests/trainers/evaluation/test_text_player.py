@@ -22,6 +22,7 @@ from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, T
 from trainers.evaluation import PairedReport
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
+from trainers.rollout import text_policy
 from trainers.rollout.text_policy import Journal
 
 CONFIG = TrainConfig(
@@ -266,6 +267,7 @@ def test_a_reply_without_a_text_is_an_empty_one_and_never_sent_back_as_such() ->
     assert report.paired.cuts("context") == {"with": 0, "without": 0}
     assert {message["content"] for request in requests for message in request.messages[2::2]} == {"(no reply)"}
     assert all(message["content"] == "" for one in report.paired.episodes for message in one.messages[2::2])
+    assert text_policy._audible({"role": "user", "content": " "})["content"] == "(nothing)", "which is nobody's reply"
     with pytest.raises(ConfigError, match="a text or a TextReply, not int"):
         asyncio.run(FunctionEngine(lambda request: asyncio.sleep(0, 5)).reply(TextRequest([], 0, 8, 1.0)))
 

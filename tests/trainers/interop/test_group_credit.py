@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from tests.trainers.rollouts_of import episode
 from trainers.advantages import RolloutBatch, csca, grpo
 from trainers.interop.credit import GroupCredit, batch_of_records
@@ -49,6 +49,26 @@ def test_updates_are_the_learners_and_a_state_goes_on_exactly(played):
         np.testing.assert_array_equal(batch_of_records(episodes).outcome, batch_of_records(records).outcome)
         assert credit.log == theirs.log
     assert credit.state_dict() == {**method.state_dict(), "updates": 2}
+
+
+def test_rollouts_are_compared_among_those_that_were_shown_one_text():
+    credit = GroupCredit("mine", "skill_grpo+distraction", task_types=TYPES)
+    played = [record("a", 1, won, skill_sha256=text) for won, text in ((1.0, "x"), (1.0, "x"), (0.0, "y"), (0.0, "y"))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert credit.advantages(played).tolist() == [0.0] * 4
+        with pytest.raises(ConfigError, match="skill_sha256"):
+            credit.advantages([record("a", 1, 1.0), *played])
+
+
+@pytest.mark.parametrize("updates", [None, "x", -1, True, 1.5])
+def test_a_damaged_state_is_refused_before_anything_moves(updates):
+    credit = GroupCredit("mine", task_types=TYPES)
+    credit.advantages(UPDATE)
+    fresh = GroupCredit("mine", task_types=TYPES)
+    with pytest.raises(CheckpointError, match="updates must be"):
+        fresh.load_state_dict({**credit.state_dict(), "updates": updates})
+    assert fresh.state_dict() == GroupCredit("mine", task_types=TYPES).state_dict()
 
 
 def test_validation_opens_the_gate_and_retires():

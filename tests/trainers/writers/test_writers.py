@@ -33,6 +33,9 @@ def test_what_won_and_lost_episodes_differ_in_is_the_key_step():
     steps = ["1. take O from R.", "2. Key step: heat O with microwave 1.", "3. move O to R."]
     assert draft.text.splitlines() == ["Skill: do this in order.", *steps]
     assert (draft.task_type, draft.writer, draft.sources) == ("heat", "steps", ("b", "train/1"))
+    (draft,) = StepWriter().write([WON, replace(WON, task_id="b", won=False)])
+    assert "heat O" in draft.text
+    assert "Key step" not in draft.text, "the lost one took every step"
     winners = [WON, WON, episode(actions=["open fridge 1", *HEAT])]
     assert "open R" not in StepWriter().write(winners)[0].text, "few of them took it"
 
