@@ -140,7 +140,7 @@ class RolloutSettings:
     max_context: AtLeastTwo = 32768
     """Longest row in tokens, at most what the model takes; an episode that would exceed it ends, truncated."""
     max_parallel: Count = 128
-    """Most episodes played at once per process, a group's together in any case; vLLM in the process keeps that many
+    """Most episodes played at once per process, at least a group; vLLM in the process keeps that many
     going, beside up to as many environments of groups whose other members have ended."""
 
 
