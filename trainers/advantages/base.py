@@ -116,7 +116,7 @@ class RolloutBatch:
             task_type=[episode.task_type for episode in episodes],
             condition=[int(episode.condition) for episode in episodes],
             length=[float(len(episode.turns)) for episode in episodes],
-            text=[episode.skill_sha256 for episode in episodes],
+            text=[episode.skill_sha256 for episode in episodes if hasattr(episode, "skill_sha256")],
         )
 
     @classmethod

@@ -165,11 +165,11 @@ def train_upper(model: Any, count: int) -> None:
     decoder = model.get_decoder()
     layers = getattr(decoder, "layers", None)
     norm = next((found for name in _LAST_NORMS if (found := getattr(decoder, name, None)) is not None), None)
-    if norm is None:
-        raise ConfigError(f"trained_layers=upper:{count}, whose last norm this model does not name; take all.")
     if layers is None or len(layers) < count:
         known = "whose layers this model does not name" if layers is None else f"and the model has {len(layers)} layers"
         raise ConfigError(f"trained_layers=upper:{count}, {known}; take fewer, or trained_layers=all.")
+    if norm is None:
+        raise ConfigError(f"trained_layers=upper:{count}, whose last norm this model does not name; take all.")
     model.requires_grad_(False)
     for part in (*layers[-count:], norm):
         part.requires_grad_(True)

@@ -217,7 +217,7 @@ def test_it_is_refused_and_nothing_is_written(command, case, games, damaged, ref
         pytest.importorskip("trl", reason="needs the train extra")
     for started in ("demonstration._evaluation", "demo.evaluate_policy"):
         monkeypatch.setattr(f"skillc_lab.commands.{started}", lambda *_, **__: pytest.fail("an evaluation was started"))
-    precious = write_jsonl(Path("mine"), [episode("train/0")]).read_text()
+    precious = write_jsonl(Path("mine"), [episode("train/0", kind="pick_heat_then_place_in_recep")]).read_text()
     words = [*WORKING.get(command, "").format(games=games).split(), *shlex.split(case[0].format(bad=damaged))]
     said = refuse(command, words, *case[1:])
     assert command in WORKING or said.count("\n") == 1
