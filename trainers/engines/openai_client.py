@@ -167,8 +167,7 @@ class ServerClient:
     def _refuse(self, answer: httpx.Response) -> NoReturn:
         message, code = _said_in_error(answer.text)
         words = self._clean(f"status {answer.status_code}: {message or 'no reason given'}")
-        full = code == "context_length_exceeded" or bool(_CONTEXT.search(message[:10_000]))
-        if answer.status_code in (400, 413, 422) and full:
+        if answer.status_code in (400, 413, 422) and _tells_of_length(message, code):
             raise ContextFullError(words)
         if code != "insufficient_quota" and (answer.status_code in _TRANSIENT or answer.status_code >= 500):
             raise TransientError(words, retry_after(answer.headers))
@@ -176,9 +175,10 @@ class ServerClient:
 
     def _refuse_told(self, error: Mapping[str, Any]) -> NoReturn:
         """An error that comes with status 200, since the model had begun: as if it had the status that it names."""
-        code, full = str(error.get("code")), bool(_CONTEXT.search(str(error.get("message"))[:10_000]))
+        code = str(error.get("code"))
         number = int(code) if code.isdecimal() and len(code) == 3 else 0
-        status = number if 400 <= number < 600 else 400 if full or code == "context_length_exceeded" else 500
+        unnamed = 400 if _tells_of_length(str(error.get("message")), code) else 500
+        status = number if 400 <= number < 600 else unnamed
         self._refuse(httpx.Response(status, json={"error": error}))
 
     def _clean(self, words: str) -> str:
@@ -243,6 +243,11 @@ def _said_in_error(text: str) -> tuple[str, str]:
             return str(error.get("message", "")), str(error.get("code") or error.get("type") or "")
         return str(error), ""
     return text.strip(), ""
+
+
+def _tells_of_length(message: str, code: str) -> bool:
+    """Whether an error says that the chat is too long for the model."""
+    return code == "context_length_exceeded" or bool(_CONTEXT.search(message[:10_000]))
 
 
 def _plain(words: str) -> str:

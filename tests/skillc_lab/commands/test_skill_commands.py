@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,15 @@ def test_every_world_knows_its_training_tasks_which_alone_teach(env, train, test
     learned(train, "of no known split")
     learned(test, more=f"--split={split}")
     learned(train, test, more="--split=all")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a place where nobody can make a folder")
+def test_no_reply_is_paid_for_where_the_library_cannot_be_written(says, tmp_path):
+    file = write_jsonl(tmp_path / "t.jsonl", [episode("train/0", kind=KIND)])
+    with openai_server(lambda messages: "{}") as server:
+        words = "learn-skills --writer openai --model m --out /proc/none --engine.base_url"
+        assert "/proc/none cannot be made" in says(words, server.base_url, "--from", file, status=2)
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
