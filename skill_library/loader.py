@@ -135,12 +135,17 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
 
 
 def skill_files(folder: Path) -> list[Path]:
-    """The SKILL.md of a folder, else those of its subfolders, sorted; SkillFileError for none, or too many."""
+    """The SKILL.md of a folder, or those of its subfolders, sorted; SkillFileError for none, both, or too many."""
     try:
-        single = _file_in(folder)
-        files = [single] if single else sorted(filter(None, map(_file_in, folder.glob("*"))))
+        single, below = _file_in(folder), sorted(filter(None, map(_file_in, folder.glob("*"))))
     except OSError as error:
         raise SkillFileError(f"{folder} cannot be read ({error.strerror}: {error.filename})") from error
+    if single and below:
+        raise SkillFileError(
+            f"{folder} is a skill and holds others, such as {below[0].parent.name}, which would not be read; name a "
+            f"folder that has no {SKILL_FILE} of its own, or a skill's"
+        )
+    files = [single] if single else below
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")
     if len(files) > MAX_SKILLS:

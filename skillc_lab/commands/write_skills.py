@@ -206,7 +206,7 @@ def _convert(options: ConvertSkillsOptions) -> int:
     if os.path.lexists(options.target) and not options.target.is_dir():
         raise ConfigError(f"{options.target} exists, and nothing is overwritten; name another file or folder")
     skills = _read(options)
-    types, by_skill = _types(options)
+    types, by_skill = _types(options, skills)
     if types:
         skills = assign_types(skills, types, by_skill)
     form = FORMATS.get(options.to)
@@ -250,15 +250,23 @@ def _form_of(source: Path) -> SkillFormat:
     return claimed[0] if claimed else next(form for form in forms if "" in form.suffixes)
 
 
-def _types(options: ConvertSkillsOptions) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
+def _types(
+    options: ConvertSkillsOptions, skills: Sequence[Skill]
+) -> tuple[dict[str, Sequence[str]], dict[str, Sequence[str]]]:
     """The environment's types by what they are called, and what was typed: a type's name may be a skill's, too."""
     typed: dict[str, Sequence[str]] = {}
+    source = {kind for skill in skills for kind in skill.task_types}
     known: Mapping[str, str] = described_env(options.env).task_types if options.env else {}
     types: dict[str, Sequence[str]] = {name: (kind,) for kind, short in known.items() for name in (kind, short)}
+    types = types or {kind: (kind,) for kind in source}
     for word in options.types:
         old, equals, new = word.partition("=")
         if not equals or not new or (known and new not in types and new != "*"):
             raise ConfigError(f"--types wants OLD=NEW with NEW one of {', '.join([*known, '*'])}; got {word!r}")
+        if old not in source.union(skill.name for skill in skills):
+            raise ConfigError(
+                f"--types: the source has no type or skill {old!r}; types are {', '.join(sorted(source))}"
+            )
         types[old] = typed[old] = types.get(new, (new,))
     return types, typed
 

@@ -111,6 +111,14 @@ def test_hashes_do_not_depend_on_line_ends_or_a_byte_order_mark_and_rules_in_the
     assert unix.text == "one\n---\ntwo\n\nthrée"
 
 
+def test_a_skill_that_holds_others_is_no_library_in_silence(tmp_path):
+    write(tmp_path, named("root", '["*"]'))
+    assert load_library(tmp_path).skills[0].name == "root"
+    write(tmp_path / "g", named("g", '["*"]'))
+    with pytest.raises(SkillFileError, match="is a skill and holds others, such as g"):
+        load_library(tmp_path)
+
+
 def test_what_is_not_there_is_an_error_with_a_suggestion_and_names_are_unique(tmp_path):
     with pytest.raises(SkillFileError, match="Did you mean 'alfworld'"):
         load_library("alfword")

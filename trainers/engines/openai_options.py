@@ -57,6 +57,8 @@ class ServerOptions:
             good = False
         if not good:
             raise ConfigError(f"engine.base_url must be like http://host:port/v1, got {self.base_url!r}")
+        if (self.input_price is None) != (self.output_price is None):
+            raise ConfigError("engine.input_price and engine.output_price belong together; give 0 for what is free")
         if address.username or address.password or address.query:
             raise ConfigError("engine.base_url must not carry a user name, a password or a query: it is recorded")
 

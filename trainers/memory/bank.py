@@ -51,9 +51,12 @@ class Entry(Draft):
         if set(values) != known:
             raise TranscriptError(f"An entry has the fields {sorted(known)}, got {sorted(values)}")
         try:
-            return cls(**values)
+            entry = cls(**values)
         except SkillCError as error:
             raise TranscriptError(f"An entry cannot be read: {error}") from error
+        if not (math.isfinite(entry.utility) and math.isfinite(entry.wins)):  # any ranking would be of no order
+            raise TranscriptError(f"Entry {entry.name!r} has a utility or wins that are no finite number")
+        return entry
 
 
 class SkillBank:

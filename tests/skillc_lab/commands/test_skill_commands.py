@@ -185,6 +185,9 @@ def test_a_bank_becomes_a_library_of_the_environment(tmp_path, says):
     library = load_library(tmp_path / "skills")
     assert library.for_task(KIND).name == "gen_1+heat_1"
     assert library.for_task("look_at_obj_in_light").text.endswith("Switch it on.")
+    assert "no type or skill 'examin'" in says(*words, "--types", "examin=look", status=2)
+    says(*words[:2], tmp_path / "named", "--types", "examine=look")  # without an environment the others stay
+    assert load_library(tmp_path / "named").task_types == ("heat", "look")
 
 
 @pytest.mark.parametrize(

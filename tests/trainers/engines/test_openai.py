@@ -218,7 +218,9 @@ def test_the_budget_stops_and_needs_a_server_that_counts() -> None:
             ask(asked)
     assert (asked.spent_tokens, len(server.requests)) == (6, 2)
     assert ServerOptions(input_price=2.0, output_price=10.0).cost(1_000_000, 500_000) == 7.0
-    assert ServerOptions(input_price=2.0).cost(1, 1) is None
+    assert ServerOptions().cost(1, 1) is None
+    with pytest.raises(ConfigError, match="belong together"):
+        ServerOptions(input_price=2.0)
     with server_with(sends(gzip.compress(UNCOUNTED), headers=GZIP)) as server:
         assert ask(engine(server.base_url)) == TextReply("x", 0, 0)
         with pytest.raises(ServerError, match="counts no tokens"):

@@ -102,6 +102,7 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
         ([{**HEAD, "version": 2}], "version 2"),
         ([{"format": "skillc-bank", "version": 1}], "how many entries"),
         ([HEAD, {"name": "s00001"}], "fields"),
+        *(([HEAD, {**ENTRY, name: math.nan}], "no finite number") for name in ("utility", "wins")),
         *(([{**HEAD, "added": added}], "counts fewer") for added in ("x", None)),
         *(
             ([HEAD, {**ENTRY, name: value}], f"{name} must be")
