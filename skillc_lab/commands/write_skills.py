@@ -37,8 +37,9 @@ class LearnSkillsOptions:
     The writer "steps" abstracts by rule what won episodes share and lost ones lack; "model", or the name of an engine,
     asks the language model of --model: first for a note on each of up to eight won and eight lost episodes of a task
     type, then for skills and mistakes by type from the notes, then for what is general; the notes stand in notes.jsonl
-    beside the skills. With --no-notes it writes skills by type from the episodes at once. Tasks of other splits than
-    that of the training tasks are refused, so that no test task teaches.
+    beside the skills. A server's replies are kept beside --out until the library is written. With --no-notes it writes
+    skills by type from the episodes at once. Tasks of other splits than that of the training tasks are refused, so that
+    no test task teaches.
 
     Examples: skillc learn-skills --from runs/mine/transcripts/train-000010.jsonl --out my-skills;
     skillc learn-skills --from FILE --writer openai --model NAME --engine.base_url http://host:port/v1
@@ -76,11 +77,14 @@ def _learn(options: LearnSkillsOptions) -> int:
     spec, engine = described_env(options.env), _engine(options)
     episodes = [episode for path in options.from_ for episode in read_jsonl(path)]
     _check_tasks(spec, options.split or spec.training_split, episodes)
-    writer = StepWriter() if engine is None else _model_writer(options, engine)
-    make_folder(options.out)  # before any reply is paid for
+    out = options.out.resolve()
+    replies = out.with_name(f"{out.name}.replies.jsonl")
+    make_folder(out)  # before any reply is paid for
+    writer = StepWriter() if engine is None else _model_writer(options, engine, replies)
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     if isinstance(writer, NotedWriter):
         replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
+    replies.unlink(missing_ok=True)
     beside = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
     beside += f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
     say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{beside}")
@@ -141,7 +145,7 @@ def _refuse_model(options: LearnSkillsOptions) -> None:
         )
 
 
-def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
+def _model_writer(options: LearnSkillsOptions, engine: str, replies: Path) -> ModelWriter:
     from trainers.config import TrainConfig
     from trainers.evaluation import policy_player
 
@@ -162,7 +166,7 @@ def _model_writer(options: LearnSkillsOptions, engine: str) -> ModelWriter:
             "on an engine that generates"
         )
     kind = ModelWriter if options.notes is False else NotedWriter
-    return kind(player.chat(options.seed), name=name)
+    return kind(player.chat(options.seed, replies), name=name)
 
 
 # Other forms ----------------------------------------------------------------------------------------------------------
@@ -272,6 +276,10 @@ def _types(
 
 
 COMMANDS: dict[str, Command[Any]] = {
-    "learn-skills": Command(LearnSkillsOptions, _learn, "interrupted; no library was written."),
+    "learn-skills": Command(
+        LearnSkillsOptions,
+        _learn,
+        "interrupted; no library was written. The same command goes on from a server's replies so far.",
+    ),
     "tools convert-skills": Command(ConvertSkillsOptions, _convert),
 }

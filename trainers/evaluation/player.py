@@ -79,8 +79,8 @@ class TokenPlayer:
             rollouts.choose_skills = partial(skill_selectors, self._memory, training=False)
         return rollouts
 
-    def chat(self, seed: int) -> EngineChat:
-        """The policy as a writer."""
+    def chat(self, seed: int, journal: Path | None = None) -> EngineChat:
+        """The policy as a writer; its replies cost nobody money, so it keeps no journal of them."""
         longest = max(_WRITTEN, self._config.max_reply_tokens)
         return EngineChat(self._engine, self._chat, seed=seed, max_tokens=longest, max_context=self.max_context)
 
@@ -117,10 +117,11 @@ class TextPlayer:
         self._policies.append((policy, preparing))
         return make_rollouts(config, policy, wrappers)
 
-    def chat(self, seed: int) -> ServerChat:
-        """The policy as a writer."""
+    def chat(self, seed: int, journal: Path | None = None) -> ServerChat:
+        """The policy as a writer, whose replies are kept in a journal of their own, or in that of the episodes."""
         longest, at_once = max(_WRITTEN, self._config.max_reply_tokens), self._config.max_parallel
-        chat = ServerChat(self._engine, seed=seed, max_parallel=at_once, journal=self._journal, max_tokens=longest)
+        kept = self._journal if journal is None else Journal(journal, decisive_settings(self._config))
+        chat = ServerChat(self._engine, seed=seed, max_parallel=at_once, journal=kept, max_tokens=longest)
         self._chats.append(chat)
         return chat
 

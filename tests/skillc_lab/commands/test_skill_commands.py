@@ -90,6 +90,28 @@ def test_no_reply_is_paid_for_where_the_library_cannot_be_written(says, tmp_path
     assert server.requests == []
 
 
+def test_replies_that_were_paid_for_outlive_their_server(says, tmp_path):
+    played = [episode(f"train/{i}", won=i < 3, kind=KIND, actions=HEAT if i < 3 else HEAT[::2]) for i in range(6)]
+    file = write_jsonl(tmp_path / "t.jsonl", played)
+    words = ["learn-skills --writer openai --model m --out", tmp_path / "l", "--from", file, "--engine.base_url"]
+    replies = {True: '{"note": "Heat it."}', False: '{"skills": ["Heat it first."], "mistakes": []}'}
+
+    def refuse(handler, body):
+        handler.json(400, {"error": {"message": "no"}})
+        return True
+
+    def model(messages):
+        return replies["one note" in messages[-1]["content"]]
+
+    with openai_server(model, faults=lambda number, body: refuse if number > 6 else None) as server:
+        says(*words, server.base_url, status=2)
+    with openai_server(model) as server:
+        says(*words, server.base_url)
+        assert len(server.requests) == 1  # the six notes were kept
+    assert load_library(tmp_path / "l").for_task(KIND).text == "Heat it first."
+    assert not (tmp_path / "l.replies.jsonl").exists()
+
+
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
 def test_the_shipped_libraries_pass(library, says):
     said = says(f"skills check {library} --model shipped")
