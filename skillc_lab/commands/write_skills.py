@@ -79,12 +79,12 @@ def _learn(options: LearnSkillsOptions) -> int:
     _check_tasks(spec, options.split or spec.training_split, episodes)
     out = options.out.resolve()
     replies = out.with_name(f"{out.name}.replies.jsonl")
-    make_folder(out)  # before any reply is paid for
     writer = StepWriter() if engine is None else _model_writer(options, engine, replies)
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     if isinstance(writer, NotedWriter):
         replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
-    replies.unlink(missing_ok=True)
+    if engine is not None:
+        replies.unlink(missing_ok=True)
     beside = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
     beside += f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
     say(f"{len(library.skills)} skills from {len(episodes)} episodes: {options.out}{beside}")
@@ -166,6 +166,7 @@ def _model_writer(options: LearnSkillsOptions, engine: str, replies: Path) -> Mo
             "on an engine that generates"
         )
     kind = ModelWriter if options.notes is False else NotedWriter
+    make_folder(options.out)  # before any reply is paid for
     return kind(player.chat(options.seed, replies), name=name)
 
 

@@ -64,6 +64,7 @@ CASES = {
         ("per_type=0", "per_type", "at least 1"),
         ("out={bad}/archive.zip/x", "archive.zip", "choose another"),
         ("run=mine", "has no use for --run", "--out"),
+        ("method=grpo method.foo=0.5", "'foo'", "expected one of"),
     ],
     "tools make-policy": [
         ("--data {bad}/cut", "game.tw-pddl", "JSON"),
