@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -13,9 +14,9 @@ from gymnasium.error import ResetNeeded
 
 from skillc_gym.chat import ChatFormat, Message
 from skillc_gym.envs.base import require_task
-from skillc_gym.envs.registry import env_spec
+from skillc_gym.envs.registry import env_spec, make_env
 from skillc_gym.episodes import Episode, EpisodeRecorder
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.values import require_several, require_switch, require_whole
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 
@@ -146,7 +147,7 @@ class ChatEnv:
     ) -> None:
         spec = env_spec(env)
         chat_format = _chat_format(spec.chat_format(chat) if isinstance(chat, str) else chat, tags)
-        layers: gymnasium.Env[Any, Any] = gymnasium.make(spec.id, **env_kwargs)
+        layers: gymnasium.Env[Any, Any] = make_env(spec.id, **env_kwargs)
         library = library or spec.library
         if library:
             layers = SkillInjection(layers, library, enabled=False, where="info")
@@ -196,9 +197,14 @@ class ChatEnv:
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
         require_task(self._env, task_id)  # else the episode under way, and the seeds, stay as they are
+        before = copy.deepcopy(self._seeds)
         seed = self._seed(seed)
         self.cut()  # whatever raises from here on: the episode before is over
-        observation, info = self._env.reset(seed=seed, options=options or None)
+        try:
+            observation, info = self._env.reset(seed=seed, options=options or None)
+        except SkillCError:
+            self._seeds = before
+            raise
         self._recorder = EpisodeRecorder(observation, info, seed=seed, group_id=group_id)
         self._done = self._cut = False
         messages: list[Message] = info["messages"]

@@ -20,8 +20,9 @@ import gymnasium
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, unknown_name
 from skillc_gym.lazy import load_module, load_reference
+from skillc_gym.values import require_several
 
 __all__ = [
     "ENTRY_POINTS",
@@ -82,6 +83,13 @@ class EnvSpec:
     planner: str = ""
     """``module:function`` that gives the shortest commands from where an environment stands; empty without one."""
 
+    def __post_init__(self) -> None:
+        require_several("splits", self.splits)
+        if not isinstance(self.task_types, Mapping):
+            raise ConfigError(f"task_types gives each type a short name: {{type: name}}, got {self.task_types!r:.80}")
+        if len(set(self.task_types.values())) < len(self.task_types):
+            raise ConfigError(f"Two task types have one short name, where tables would mix them: {self.task_types}")
+
     def chat_format(self, name: str) -> ChatFormat:
         """The wording of a named format in this environment; of ``verl-agent:FOLDER``, as it stands in that folder."""
         reader, _, folder = name.partition(":")
@@ -123,18 +131,23 @@ def register(spec: EnvSpec) -> None:
     """Makes an environment known by its short name and its id, and registers it with Gymnasium; twice is once.
 
     Raises:
-        ConfigError: Another environment has that short name, or that id.
+        ConfigError: Another environment has that short name, or other code or another step limit that id.
     """
     there = gymnasium.registry.get(spec.id)
-    if spec.entry_point and there is not None and there.entry_point != spec.entry_point:
-        raise ConfigError(
-            f"Gymnasium makes {there.entry_point!r} under the id {spec.id!r}; give {spec.entry_point!r} another id, or "
-            "leave entry_point out to describe what is registered"
-        )
+    if spec.entry_point and there is not None:
+        made = {"entry_point": there.entry_point, "max_episode_steps": there.max_episode_steps}
+        for name, value in made.items():
+            if value != (mine := getattr(spec, name)):
+                raise ConfigError(
+                    f"Gymnasium makes {spec.id!r} with {name}={value!r}; give the one with {mine!r} another id, or "
+                    "leave entry_point out to describe what is registered"
+                )
     known = _registered.get(spec.name, spec)
     if known != spec:
         raise ConfigError(
             f"The environment {known.id} has the short name {spec.name!r} already; name {spec.id} otherwise"
+            if known.id != spec.id
+            else f"{spec.id} was described otherwise in this process; start a new one, or give another name and id"
         )
     if spec.entry_point and there is None:
         gymnasium.register(
@@ -218,11 +231,13 @@ def make_env(env_id: str, /, **given: Any) -> gymnasium.Env[Any, Any]:
     except gymnasium.error.UnregisteredEnv as error:
         remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
         raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
-    except TypeError as error:
+    except SkillCError:
+        raise
+    except (TypeError, ValueError, gymnasium.error.Error) as error:
         raise _not_made(env_id, given, error) from error
 
 
-def _not_made(env_id: str, given: Mapping[str, Any], error: TypeError) -> Exception:
+def _not_made(env_id: str, given: Mapping[str, Any], error: Exception) -> Exception:
     known = _parameters(env_id)
     if known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
         for name in given:
@@ -242,9 +257,12 @@ def _parameters(env_id: str) -> Mapping[str, inspect.Parameter]:
 
 
 def short_type(task_type: str) -> str:
-    """A task type's name as narrow as it stays clear: ``pick_heat_then_place_in_recep`` is ``heat``."""
-    named = (spec.task_types[task_type] for spec in env_specs() if task_type in spec.task_types)
-    return next(named, task_type)
+    """A task type's name as narrow as it stays clear: ``pick_heat_then_place_in_recep`` is ``heat``.
+
+    A type that environments call differently goes by its own name.
+    """
+    named = {spec.task_types[task_type] for spec in env_specs() if task_type in spec.task_types}
+    return named.pop() if len(named) == 1 else task_type
 
 
 @functools.cache

@@ -13,8 +13,8 @@ from skillc_gym.errors import MissingDataError, TranscriptError
 from skillc_gym.files import replace_file
 from skillc_gym.version import __version__
 
-MAX_LINE_BYTES = 1 << 24
-"""Longest line that is read, an episode as JSON: more than any real one has, escapes included."""
+MAX_LINE_BYTES = 1 << 26
+"""Longest line that is read, an episode as JSON: 50 replies of 65,536 characters, at up to 12 bytes each as escapes."""
 
 
 def write_jsonl(path: str | os.PathLike[str], episodes: Iterable[Episode]) -> Path:

@@ -34,27 +34,31 @@ class Curriculum(Protocol):
         """The share of episodes with the skill, for an active type."""
 
 
-class _Shared:
-    """A curriculum in a spec, which stays the same one where that is copied, as every wrapper around copies it."""
+class _Recorded(dict[str, Any]):
+    """A curriculum as a spec has it: what makes it anew from JSON, and the one to share, if one was given.
 
-    def __init__(self, curriculum: Any) -> None:
-        self.curriculum = curriculum
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-
-class _SharedArguments(dict[str, Any]):
-    """The same of one that its arguments make anew where a spec is read from JSON, whose copy holds those alone."""
+    Wherever the spec is copied, as every wrapper around copies it, this stays the same one.
+    """
 
     curriculum: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
+    def hold(self, given: Any) -> None:
+        """Takes another curriculum, or the arguments of one; one of another kind is no JSON."""
+        arguments = {"curriculum": given}
+        if isinstance(given, InternalizationCurriculum):
+            arguments = {"task_types": list(given.task_types), **given.config}
+        is_made = not isinstance(given, Mapping)
+        self.curriculum = given if is_made else None
+        made = dict(arguments if is_made else given)
+        self.clear()
+        self.update(made)
+
 
 def _given(curriculum: Any) -> Any:
-    shared = isinstance(curriculum, _Shared | _SharedArguments) and curriculum.curriculum is not None
+    shared = isinstance(curriculum, _Recorded) and curriculum.curriculum is not None
     return curriculum.curriculum if shared else curriculum
 
 
@@ -78,7 +82,8 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def __init__(self, env: gymnasium.Env[Any, Any], curriculum: Curriculum | Mapping[str, Any]) -> None:
         curriculum = _given(curriculum)
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=_as_arguments(curriculum))
+        self._recorded = _Recorded()
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=self._recorded)
         gymnasium.Wrapper.__init__(self, env)
         _check_stack(env)
         self.curriculum = curriculum
@@ -95,6 +100,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._tasks = _tasks_by_type(self.env.unwrapped, made.task_types)
         self._type_of = {task_id: kind for kind, task_ids in self._tasks.items() for task_id in task_ids}
         self._curriculum: Curriculum = made
+        self._recorded.hold(curriculum)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
@@ -154,14 +160,6 @@ def _tasks_by_type(env: Any, task_types: Collection[str]) -> dict[str, list[str]
     return {kind: tasks[kind] for kind in task_types}
 
 
-def _as_arguments(curriculum: Curriculum | Mapping[str, Any]) -> Any:
-    if isinstance(curriculum, InternalizationCurriculum):
-        shared = _SharedArguments(task_types=list(curriculum.task_types), **curriculum.config)
-        shared.curriculum = curriculum
-        return shared
-    return dict(curriculum) if isinstance(curriculum, Mapping) else _Shared(curriculum)
-
-
 class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """At each reset plays a task that a `DifficultyCurriculum` proposes, and tells it at the end how it went.
 
@@ -187,13 +185,33 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
         self, env: gymnasium.Env[Any, Any], curriculum: DifficultyCurriculum | Mapping[str, Any] | None = None
     ) -> None:
         given = _given(curriculum)
-        shared = isinstance(given, DifficultyCurriculum)
         require_no_autoreset(env, "ProceduralCurriculum")
-        self.curriculum = given if shared else DifficultyCurriculum.of(env, **(given or {}))
-        recorded = _Shared(given) if shared else asdict(self.curriculum.options)
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=recorded)
+        self._recorded = _Recorded()
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, curriculum=self._recorded)
         gymnasium.Wrapper.__init__(self, env)
+        if isinstance(given, DifficultyCurriculum):
+            self.curriculum = given
+        else:
+            self._curriculum = DifficultyCurriculum.of(env, **(given or {}))
+            self._recorded.hold(asdict(self._curriculum.options))
         self._draws: np.random.Generator | None = None
+
+    @property
+    def curriculum(self) -> DifficultyCurriculum:
+        """The curriculum at work. Another may be set between episodes; one of skills goes to the wrapper within."""
+        return self._curriculum
+
+    @curriculum.setter
+    def curriculum(self, curriculum: Any) -> None:
+        if isinstance(curriculum, DifficultyCurriculum):
+            self._curriculum = curriculum
+            self._recorded.hold(curriculum)
+            return
+        # A vector's set_attr finds this wrapper first, whichever curriculum is meant.
+        skills = find_wrapper(self.env, SkillCurriculum)
+        if skills is None:
+            raise ConfigError(f"A ProceduralCurriculum plays by a DifficultyCurriculum, got {curriculum!r:.80}")
+        skills.curriculum = curriculum
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""

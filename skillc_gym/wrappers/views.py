@@ -199,8 +199,9 @@ class TypeStatistics(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArg
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; one that was not finished is not counted."""
-        self._steps = 0
-        return self.env.reset(seed=seed, options=options)
+        begun = self.env.reset(seed=seed, options=options)
+        self._steps = 0  # not before: a refused reset leaves the episode under way
+        return begun
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Acts; counts the episode when it ends."""

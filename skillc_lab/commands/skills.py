@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -69,12 +69,12 @@ def _check(options: SkillsOptions) -> int:
     if options.shows is None:
         refuse_options(options, ("grade",), "skillc skills check without --shows")
     say(_lengths(library, _counting(options)))
-    types = tuple(spec.task_types) if spec else ()
+    types = spec.task_types if spec else {}
     if options.shows is not None:
-        say(_would_read(library, _named_type(options.shows, [*library.task_types, *types]), options.grade))
+        say(_would_read(library, _named_type(options.shows, [*library.task_types, *types], types), options.grade))
     if not types:
         say(_unchecked(spec))
-    return _tell(check_library(library, types), "Nothing found." if types else "Nothing else found.")
+    return _tell(check_library(library, tuple(types)), "Nothing found." if types else "Nothing else found.")
 
 
 def _diff(options: SkillsOptions) -> int:
@@ -97,7 +97,7 @@ def _shown(options: SkillsOptions) -> int:
             f"{options.library} holds no recorded episodes: expected a file of transcripts (.jsonl), or the folder of "
             "a run or an evaluation with transcripts.jsonl or transcripts/*.jsonl in it"
         )
-    kind = options.shows and _named_type(options.shows, [each.task_type for each in shown])
+    kind = options.shows and _named_type(options.shows, [each.task_type for each in shown], {})
     of_type = [each for each in shown if kind in (None, each.task_type)]
     say(shown_table(of_type, library, _counting(options)))
     say(_total(shown, len(files)))
@@ -155,8 +155,9 @@ def _environment(options: SkillsOptions) -> EnvSpec | None:
     return next((spec for spec in env_specs() if spec.library == options.library), None)
 
 
-def _named_type(name: str, kinds: Iterable[str]) -> str:
-    short = {kind: short_type(kind) for kind in kinds}
+def _named_type(name: str, kinds: Iterable[str], own: Mapping[str, str]) -> str:
+    """The type of a name; ``own`` are the short names of the environment, if it is known."""
+    short = {kind: own.get(kind) or short_type(kind) for kind in kinds}
     found = [kind for kind in short if kind == name] or [kind for kind in short if short[kind] == name]
     if len(found) != 1:
         raise unknown_name("task type", name, found or dict.fromkeys([*short.values(), *short]))

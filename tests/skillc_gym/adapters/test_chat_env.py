@@ -121,6 +121,36 @@ def test_resets_without_a_seed_follow_from_the_seed_before():
     assert set(starts(MAKE(), None)).isdisjoint(starts(MAKE(), None))
 
 
+def test_a_reset_that_fails_midway_moves_no_draw(tmp_path):
+    library = write_skills(tmp_path, types=["look"], general=False)
+
+    def starts(refused):
+        env = ChatEnv("alfworld", library=library, **MAKE.keywords)
+        env.reset(seed=7)
+        for seed in (None, 5, None):
+            if refused:
+                with pytest.raises(SkillFileError):
+                    env.reset(env.task_ids[1], seed=seed, condition=1)
+            env.reset()
+            yield env.record()["seed"]
+
+    assert list(starts(refused=True)) == list(starts(refused=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("coins", {"splitt": "x"}, "option of skillc/CoinCollector-v0 'splitt'; expected one of: .*split"),
+        ("nope", {}, "environment 'nope'; expected one of: alfworld, coins"),
+        ("", {}, "cannot be made"),
+        ("coins", {"max_episode_steps": 0}, "cannot be made"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_words(name, options, said):
+    with pytest.raises((ConfigError, UnknownNameError), match=said):
+        ChatEnv(name, **options)
+
+
 def test_an_environment_without_library_has_no_switch(toy_id):
     env = ChatEnv(toy_id)
     env.reset(seed=1)

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from toy_env import TYPES as TOYS
 from toy_env import ToyEnv, faulty
 
+from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum, Retirement, scale_capacity
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
+from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ProceduralCurriculum, SkillCurriculum, SkillInjection
 
 TYPES = ("pick", "look", "clean", "heat", "cool", "pick2")
@@ -320,3 +322,30 @@ def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt(toy_id, t
     wrapped = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), curriculum)
     again = gymnasium.make(TimeLimit(wrapped, 9).spec)
     assert again.get_wrapper_attr("curriculum") is wrapped.curriculum
+
+
+@pytest.mark.parametrize("first", [Fixed(), {"task_types": ["open"]}])
+@pytest.mark.parametrize("then", [Fixed(), InternalizationCurriculum(["paint"], rho=1.0)])
+def test_so_is_one_that_is_set_later(toy_id, toy_library, first, then):
+    env = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), first)
+    outer = TimeLimit(env, 9)
+    assert outer.spec is not None  # wrappers keep the spec that they were asked for once
+    env.curriculum = then
+    members = PairedVectorEnv(outer, 2, 2).envs
+    assert all(member.get_wrapper_attr("curriculum") is then for member in members)
+
+
+def test_a_vector_sets_each_of_two_curricula_by_its_kind(toy_library):
+    def make():
+        difficult = faulty(difficulty_of=lambda env, name: 0.5)()
+        return ProceduralCurriculum(SkillCurriculum(SkillInjection(difficult, toy_library), Fixed()))
+
+    envs, skills = gymnasium.vector.SyncVectorEnv([make, make]), InternalizationCurriculum(TOYS)
+    envs.set_attr("curriculum", skills)
+    envs.reset(seed=0)
+    assert [env.env.curriculum is skills for env in envs.envs] == [True, True]
+    other = DifficultyCurriculum.of(envs.envs[0])
+    envs.set_attr("curriculum", other)
+    assert [(env.curriculum is other, env.env.curriculum is skills) for env in envs.envs] == [(True, True)] * 2
+    with pytest.raises(ConfigError, match="plays by a DifficultyCurriculum"):
+        ProceduralCurriculum(faulty(difficulty_of=lambda env, name: 0.5)()).curriculum = skills

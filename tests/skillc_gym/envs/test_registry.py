@@ -112,7 +112,29 @@ def test_two_environments_cannot_have_one_name_or_id(registry):
         register(EnvSpec(name="cellars", id="rooms/Rooms-v0", entry_point="their_rooms:Cellars"))
     with pytest.raises(gymnasium.error.Error):
         register(EnvSpec(name="cellars", id="my cellars-v0", entry_point="their_rooms:Cellars"))
+    with pytest.raises(ConfigError, match="with max_episode_steps=None; give the one with 9 another id"):
+        register(EnvSpec(name="attics", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms", max_episode_steps=9))
+    with pytest.raises(ConfigError, match="was described otherwise in this process"):
+        register(EnvSpec(name="rooms", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms", library="theirs"))
     assert env_spec("cellars").id == "cellars", "what is refused is not known"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"splits": "train"}, "several texts, got one"),
+        ({"task_types": ("b", "c")}, "gives each type a short name"),
+        ({"task_types": {"b": "x", "c": "x"}}, "one short name"),
+    ],
+)
+def test_slips_in_a_description_are_named(wrong, said):
+    with pytest.raises(ConfigError, match=said):
+        EnvSpec(name="rooms", id="rooms/Rooms-v0", **wrong)
+
+
+def test_a_type_that_two_environments_call_differently_goes_by_its_own_name(registry):
+    register(EnvSpec(name="aaa", id="rooms/Rooms-v0", task_types={"easy": "low", "mine": "m"}))
+    assert [short_type(kind) for kind in ("easy", "hard", "mine")] == ["easy", "hard", "m"]
 
 
 def test_the_description_under_an_environments_own_id_comes_first(registry):
@@ -146,6 +168,9 @@ def test_an_environment_that_cannot_be_made_says_why_in_words(registry):
     gymnasium.register("rooms/Rooms-v0", entry_point=refuse)
     with pytest.raises(ConfigError, match=r"Rooms-v0 cannot be made from \{'sise': 3\}.*: no such thing$"):
         make_env("rooms/Rooms-v0", sise=3)
+    for name, options in (("", {}), ("skillc/ALFWorld-v0", {"max_episode_steps": 0, "data": "generated"})):
+        with pytest.raises(ConfigError, match="cannot be made from"):
+            make_env(name, **options)
 
 
 def test_descriptions_bring_in_no_environment():

@@ -12,7 +12,7 @@ from toy_env import ToyEnv, faulty
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
-from skillc_gym.errors import ConfigError, DeadEndError
+from skillc_gym.errors import ConfigError, DeadEndError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
     ActionFormat,
@@ -202,6 +202,16 @@ def test_type_statistics_count_finished_episodes_by_type_and_condition():
     env.step("look")
     found = {kind: (told["episodes"], told["success"]) for kind, told in env.by_type().items()}
     assert found == {("pick_and_place_simple", 0): (2, 1.0), ("pick_and_place_simple", 1): (1, 1.0)}
+
+
+def test_a_refused_reset_leaves_the_steps_of_the_episode_under_way():
+    env = TypeStatistics(pick_env(max_episode_steps=5))
+    env.reset(seed=0)
+    env.step("look")
+    with pytest.raises(UnknownNameError):
+        env.reset(options={"task_id": "nowhere"})
+    steps = next(step for step in range(2, 99) if env.step("look")[3])
+    assert env.by_type()["pick_and_place_simple", 0]["steps"] == steps
 
 
 @pytest.mark.parametrize(
