@@ -19,7 +19,7 @@ from trainers.models import bfloat16_warning, check_model, hub_access, load_toke
 from trainers.recipes import Recipe, recipe_in
 from trainers.recipes.method import Method
 from trainers.rollout import library_sha256, make_chat, make_prompts, make_rollouts, tasks_of, token_policy
-from trainers.rollout.opening import require_library, split_tasks, tasks_sha256, words_sha256
+from trainers.rollout.opening import chat_sha256, require_library, split_tasks, tasks_sha256, words_sha256
 from trainers.tracking import weights_sha256, write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
@@ -155,11 +155,12 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     if _is_first_process():
         # Before a checkpoint is chosen: another process may be about to write one, or to clear this one away.
         stack.enter_context(folder.locked())
-    checkpoint = folder.to_resume(config)
+    checkpoint = folder.to_resume(config, split.digest)
     prompts = make_prompts(config, chat)
     objective = make_objective(config, recipe, tokenizer.pad_token_id)
     read = {
         "library_sha256": library_sha256(config),
+        "chat_sha256": chat_sha256(config),
         "tasks_sha256": tasks_sha256(config, tasks),
         "words_sha256": words_sha256(tokenizer),
     }

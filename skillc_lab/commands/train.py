@@ -69,7 +69,7 @@ def complete_from_policy(given: Mapping[str, Any], *, learning: bool) -> tuple[d
 COMMAND = Command(
     TrainOptions,
     _run,
-    "interrupted while starting; the same command starts again.",
+    "interrupted; the same command goes on from the last checkpoint, or starts where there is none.",
     MAIN,
     recipe_help,
     partial(complete_from_policy, learning=True),

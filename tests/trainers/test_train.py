@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy
 from trainers.learner import Learner
 from trainers.models import load_model, load_tokenizer
+from trainers.rollout import opening
 from trainers.tracking import RunFolder
 from trainers.tracking.policy_settings import policy_settings
 from trainers.tracking.progress import SilentProgress
@@ -335,8 +337,10 @@ def test_interrupted_once_finishes_the_step_and_saves(toy: Make) -> None:
 def test_a_run_stops_when_its_time_is_up_and_goes_on(toy: Make) -> None:
     whole, config = (toy(steps=2, save_every=100) for _ in range(2))
     first = run(config.with_(max_minutes=1e-6))
-    assert (first.finished, first.step, first.folder.saved.complete()) == (False, 0, [])
-    assert timeless(run(config).metrics) == timeless(run(whole).metrics)
+    saved = [path.name for path in first.folder.saved.complete()]
+    assert (first.finished, first.step, saved) == (False, 1, ["step-000001"]), "an update, however long it takes"
+    assert run(config.with_(max_minutes=1e-6)).finished
+    assert timeless(first.folder.metrics()) == timeless(run(whole).metrics)
 
 
 def test_a_checkpoint_of_another_run_or_of_other_tasks_is_refused(toy: Make, tmp_path: Path) -> None:
@@ -408,6 +412,11 @@ def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_w
     with pytest.raises(CheckpointError, match="tokenizer or its chat template"):
         run(config)
     template.write_text(text)
+    worded = opening.chat_format
+    with monkeypatch.context() as patch:
+        patch.setattr(opening, "chat_format", lambda config: replace(worded(config), role="wrong"))
+        with pytest.raises(CheckpointError, match="wording of chat= has changed"):
+            run(config)
     weights = model / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
     with pytest.raises(CheckpointError, match="which does not hold them"):

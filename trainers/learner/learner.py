@@ -259,10 +259,10 @@ class Learner:
         """Whether all updates are done, or the budget of tokens is used up, the update in progress included."""
         return self.schedule_step >= self.config.steps
 
-    def agree_to_stop(self) -> bool:
-        """Whether any process has been asked to stop, or its time is up."""
+    def agree_to_stop(self, *, timed: bool = True) -> bool:
+        """Whether any process has been asked to stop, or its time, if that counts, is up."""
         minutes = self.config.max_minutes
-        late = minutes is not None and time.monotonic() - self._began > 60 * minutes
+        late = timed and minutes is not None and time.monotonic() - self._began > 60 * minutes
         return any(self.backend.gather([self.stop_requested or late]))
 
     # State -------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         learner.resume_ahead(checkpoint)
     if learner.update == 0:
         learner.validate()
-    stop = learner.agree_to_stop()
+    stop = learner.agree_to_stop(timed=False)  # else a long validation would let no run ever begin
     while not (stop or learner.finished):
         update, seconds = learner.update + 1, dict[str, float]()
         with _timed(seconds, "seconds_generate"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         check_model,
         context_limit,
         hub_access,
+        limit_of,
         load_model,
         load_plain_config,
         load_plain_tokenizer,
@@ -29,4 +30,4 @@ else:
 
 __all__ = ["BACKENDS", "check_model", "context_limit", "hub_access", "load_model", "load_plain_config"]
 __all__ += ["load_plain_tokenizer", "load_tokenizer", "train_upper", "within_model", "without_bars"]
-__all__ += ["attend_without_plans", "bfloat16_warning", "cast", "get_model"]
+__all__ += ["attend_without_plans", "bfloat16_warning", "cast", "get_model", "limit_of"]

@@ -209,7 +209,12 @@ def _template_in(path: Path) -> str:
 
 def context_limit(config: TrainConfig) -> int | None:
     """The longest row that the model was made for, by its configuration; None if nothing says so."""
-    text = load_plain_config(config).get_text_config()
+    return limit_of(load_plain_config(config))
+
+
+def limit_of(config: Any) -> int | None:
+    """The same by a configuration of transformers."""
+    text = config.get_text_config()
     limit, rope = getattr(text, "max_position_embeddings", None), getattr(text, "rope_parameters", None) or {}
     if rope.get("rope_type") == "longrope":
         # Beyond, a pass turns all its positions otherwise, by its longest row: cached keys would be another model's.

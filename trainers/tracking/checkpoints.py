@@ -119,6 +119,7 @@ _READ = {
     "library_sha256": "The skill library has changed since {path} was written; put its texts back",
     "tasks_sha256": "The tasks have the names, but not the content, that they had when {path} was written; name the "
     "same data= and options of the environment",
+    "chat_sha256": "The wording of chat= has changed since {path} was written; put it back",
     "words_sha256": "The tokenizer or its chat template has changed since {path} was written; put it back",
     "starts_sha256": "The weights of model= or reference_model= have changed since {path} was written, which does not "
     "hold them; put them back",

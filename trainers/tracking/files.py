@@ -97,7 +97,7 @@ def sha256_of_file(path: Path) -> str:
 def weights_sha256(folder: Path) -> str:
     """Hash of a folder's weights, over the hashes of its files; :data:`NO_WEIGHTS` where it has none."""
     weights = hashlib.sha256()
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted(folder.glob("*.safetensors")) or sorted(folder.glob("pytorch_model*.bin")):
         weights.update(bytes.fromhex(sha256_of_file(path)))
     return weights.hexdigest()
 

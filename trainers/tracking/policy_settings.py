@@ -184,6 +184,10 @@ def _same(name: str, one: Any, other: Any) -> bool:
 
 def _absolute(name: str, value: Any) -> Any:
     """A setting; where it is a place, as every folder knows it."""
+    if name == "chat":
+        reader, colon, folder = str(value).partition(":")
+        place = Path(folder).expanduser()
+        return f"{reader}:{place.resolve()}" if colon and place.is_dir() else value
     if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN):
         return value
     if Path(value).exists():

@@ -146,8 +146,12 @@ class RunFolder:
                 swap_folder(self._partial_policy, self.policy_path)
             remove(self._partial_policy)
 
-    def to_resume(self, config: TrainConfig) -> Path | None:
-        """The checkpoint that the configuration asks for, by default the newest whole one, or an error."""
+    def to_resume(self, config: TrainConfig, digest: str = "") -> Path | None:
+        """The checkpoint that the configuration asks for, by default the newest whole one, or an error.
+
+        Without a checkpoint, what was trained on tasks of another ``digest`` is written over no more than what was
+        trained with other settings.
+        """
         if (self.path / "report.json").exists() and not self.metrics_path.exists():
             raise ConfigError(f"{self.path} holds an evaluation; name another folder with run=.")
         self._refuse_others()
@@ -161,7 +165,7 @@ class RunFolder:
         if config.resume == "auto":
             newest = self.saved.newest()
             if newest is None:
-                self._require_same(config)
+                self._require_same(config, digest)
             return newest
         path = Path(config.resume)
         if not (path / META).is_file():
@@ -169,7 +173,7 @@ class RunFolder:
         if fault := fault_of(path):
             raise CheckpointError(f"resume={config.resume!r} is damaged: {fault}.")
         if path.resolve().parent != self.checkpoints_path.resolve():
-            self._require_same(config)
+            self._require_same(config, digest)
         return path
 
     def _refuse_others(self) -> None:
@@ -190,12 +194,15 @@ class RunFolder:
         except (OSError, ValueError):
             return False
 
-    def _require_same(self, config: TrainConfig) -> None:
+    def _require_same(self, config: TrainConfig, digest: str) -> None:
         """Refuses to write over what another configuration has trained, and whose checkpoint is not gone on from."""
         if not self.policy_path.exists() and not any(record.get("event") == "train" for record in self.metrics()):
             return
         try:
             differing = config.differences(read_object(self.path / "config.json"))
+            trained_on = read_object(self.path / "tasks.json").get("digest")
+            if digest not in ("", trained_on):
+                differing = {**differing, "data": (trained_on, digest)}
         except (OSError, ValueError, TypeError):
             differing = {"config.json": ("there", None)}
         if differing:

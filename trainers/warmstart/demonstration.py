@@ -117,6 +117,8 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
     core: Any = env.unwrapped
     possible = frozenset(info["admissible_commands"])
     others = [command for command in core.commands if command not in possible]
+    if not others:
+        raise ConfigError(f"slips are commands that are impossible, and {env} has none now; give slips=0")
     command = others[int(rng.integers(len(others)))]
     # Half of the slips get another number (go to shelf 7), if that is impossible too. And half of the thoughts, drawn
     # apart, are wrong: they end in what the command names, its last word but one.
@@ -124,7 +126,7 @@ def _slip(env: gymnasium.Env[str, str], expert: Demonstrator, info: Mapping[str,
         changed = f"{command.rsplit(' ', 1)[0]} {int(rng.integers(1, 9))}"
         command = command if changed in possible else changed
     words = expert.thought.split()
-    if rng.random() < 0.5:
+    if rng.random() < 0.5 and words:
         words[-1] = command.split()[-2:][0]  # of a command like "look" the word itself
     return _reply_text(" ".join(words), command)
 

@@ -20,9 +20,9 @@ from skillc_gym.envs.warm_start import PLAIN_WORDS
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from skillc_gym.files import replace_file
 from trainers.config import TrainConfig
-from trainers.models import attend_without_plans, cast, load_model, load_plain_tokenizer, without_bars
+from trainers.models import attend_without_plans, cast, limit_of, load_model, load_plain_tokenizer, without_bars
 from trainers.rollout.chat_tokens import ChatTokens
-from trainers.tracking.files import read_object, seal, sha256_of_file, storing_weights
+from trainers.tracking.files import NO_WEIGHTS, read_object, seal, sha256_of_file, storing_weights, weights_sha256
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.tracking.run_folder import make_folder, provenance, require_own_folder
 from trainers.warmstart.cloning import (
@@ -223,7 +223,8 @@ def make_policy(
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, shown.played)
     attend_without_plans()
     model = _adapted(model, recipe).to(device)
-    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), recipe.max_length)
+    limit = limit_of(model.config) or recipe.max_length
+    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), min(recipe.max_length, limit))
     pad, size = tokenizer.pad_token_id, recipe.cloning.batch_episodes
     measure = partial(reply_loss, model, held_out, pad_token_id=pad, batch_episodes=size)
     before = measure()
@@ -277,8 +278,11 @@ def _key(recipe: PolicyRecipe, chat_format: ChatFormat) -> str:
 
 
 def _start_sha256(folder: Path | None) -> str | None:
-    weights = folder / "model.safetensors" if folder else None
-    return sha256_of_file(weights) if weights is not None and weights.is_file() else None
+    if folder is None:
+        return None
+    single = folder / "model.safetensors"
+    found = sha256_of_file(single) if single.is_file() else weights_sha256(folder)
+    return None if found == NO_WEIGHTS else found
 
 
 def write_card(folder: Path, card: Mapping[str, Any]) -> None:

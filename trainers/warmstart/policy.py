@@ -157,5 +157,5 @@ def build_model(tokenizer: PreTrainedTokenizerFast, size: PolicySize = TINY, *, 
         bos_token_id=None,
     )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed % 2**63)
         return Qwen3ForCausalLM(config)

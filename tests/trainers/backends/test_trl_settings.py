@@ -169,6 +169,11 @@ def test_a_separate_teacher(toy: Make, made: Make, started: Make, tmp_path: Path
     made(**teacher)
     with pytest.raises(ConfigError, match="reference_sync_every mixes"):
         made(**teacher, reference_sync_every=1)
+    shorter = load_model(toy()).config
+    shorter.max_position_embeddings = 12
+    type(taught)(shorter).save_pretrained(tmp_path / "shorter")
+    with pytest.raises(ConfigError, match=r"for rows of 12 tokens, .* give max_context=12"):
+        made(reference_model=str(tmp_path / "shorter"), kl_coef=0.1)
 
 
 def test_the_reference_is_never_spread_over_devices(made: Make, monkeypatch: Any, caplog: Any) -> None:

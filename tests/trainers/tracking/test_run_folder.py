@@ -14,7 +14,15 @@ from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
 from trainers.tracking import checkpoints, run_folder
 from trainers.tracking.checkpoints import META
-from trainers.tracking.files import MAX_LINE_BYTES, damage, read_object, recover_folder, storing_weights, swap_folder
+from trainers.tracking.files import (
+    MAX_LINE_BYTES,
+    damage,
+    read_object,
+    recover_folder,
+    storing_weights,
+    swap_folder,
+    weights_sha256,
+)
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder, provenance
 
 CONFIG = TrainConfig(model="m")
@@ -47,6 +55,23 @@ def test_records_without_their_checkpoints_are_written_over_by_the_same_run_alon
     for other in (config, CONFIG):
         with pytest.raises(ConfigError, match=r"holds another run \(learning_rate\)"):
             mine.to_resume(other)
+
+
+def test_nor_by_the_same_run_on_other_tasks(folder: RunFolder) -> None:
+    folder.prepare(CONFIG, {"digest": "these"})
+    folder.append({"event": "train", "step": 1})
+    assert folder.to_resume(CONFIG, "these") is None
+    with pytest.raises(ConfigError, match=r"holds another run \(data\)"):
+        folder.to_resume(CONFIG, "others")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "pytorch_model.bin", "pytorch_model-00001-of-00002.bin"])
+def test_weights_of_either_form_are_hashed(tmp_path: Path, name: str) -> None:
+    found = {weights_sha256(tmp_path)}
+    for content in (b"one", b"other"):
+        (tmp_path / name).write_bytes(content)
+        found.add(weights_sha256(tmp_path))
+    assert len(found) == 3
 
 
 # Metrics -------------------------------------------------------------------------------------------------------------

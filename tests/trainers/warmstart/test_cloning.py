@@ -287,6 +287,15 @@ def test_what_was_cloned_plays_by_its_own_template(start: Path, tmp_path: Path) 
     assert all(episode.turns for episode in report.paired.episodes)
 
 
+def test_demonstrations_are_cut_to_what_the_start_takes(start: Path, tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(start)
+    tokenizer.save_pretrained(tmp_path / "short")
+    sizes = {"vocab_size": len(tokenizer), "n_embd": 8, "n_layer": 1, "n_head": 1, "n_positions": 900}
+    GPT2LMHeadModel(GPT2Config(**sizes)).save_pretrained(tmp_path / "short")
+    card = make_policy(recipe_of(tmp_path / "short", batches=1, held_out=0), tmp_path / "policy")
+    assert 700 < card["tokens_per_demonstration"] <= 900
+
+
 # Vocabularies --------------------------------------------------------------------------------------------------------
 
 SHOP = warm_started("webshop")[1].spelling

@@ -81,6 +81,11 @@ def test_a_slip_may_be_a_command_of_one_word():
     info = {"admissible_commands": ["look"]}
     slips = {demonstration._slip(env, expert, info, np.random.default_rng(seed)) for seed in range(20)}
     assert any("<think> find wait </think>" in slip for slip in slips)
+    silent = SimpleNamespace(thought="")
+    assert all(demonstration._slip(env, silent, info, np.random.default_rng(seed)) for seed in range(20))
+    env.unwrapped.commands = ["look"]
+    with pytest.raises(ConfigError, match="slips are commands that are impossible"):
+        demonstration._slip(env, expert, info, np.random.default_rng(0))
 
 
 def test_held_out_demonstrations_come_first_and_only_if_any_are_wanted(tmp_path, monkeypatch):

@@ -36,6 +36,7 @@ from trainers.backends.trl.weights import Extras, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective
+from trainers.models import limit_of
 
 
 class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -164,6 +165,12 @@ def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
         raise ConfigError(
             f"The reference {config.reference_path} has {theirs} tokens and the policy {own}; a reference must have "
             "the policy's own."
+        )
+    limit = limit_of(reference.config)
+    if limit is not None and config.max_context > limit:
+        raise ConfigError(
+            f"The reference {config.reference_path} was made for rows of {limit} tokens, and max_context is "
+            f"{config.max_context}; give max_context={limit}."
         )
     shapes = [[each.shape for each in model.parameters()] for model in (reference, policy)]
     if config.reference_sync_every and shapes[0] != shapes[1]:
