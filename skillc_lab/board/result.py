@@ -319,10 +319,10 @@ def _check_transcripts(path: Path, report: PairedReport) -> str:
     """The file's hash, if the report says what the episodes in it say."""
     if not path.is_file():
         raise MissingDataError(f"{path} is not there, and outcomes are checked by it; evaluate again into a new folder")
-    told: Counter[tuple[str, bool, bool, int]] = Counter()
+    told: Counter[tuple[str, bool, bool, int, float]] = Counter()
     for episode in iter_jsonl(path):
-        told[episode.task_id, bool(episode.condition), episode.won, len(episode)] += 1
+        told[episode.task_id, bool(episode.condition), episode.won, len(episode), episode.task_score] += 1
     arms = [(each.task_id, skill, each.arm(skill)) for each in report.outcomes for skill in (True, False)]
-    if told != Counter((task, skill, arm.won, arm.steps) for task, skill, arm in arms):
+    if told != Counter((task, skill, arm.won, arm.steps, arm.score) for task, skill, arm in arms):
         raise ConfigError(f"{path} tells other outcomes than report.json; evaluate again into a new folder")
     return sha256_of_file(path)

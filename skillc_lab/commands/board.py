@@ -49,7 +49,7 @@ class BoardOptions:
     results: Path | None = None
     """Folder of all results; benchmarks/records/board where that is, else board."""
     page: Path | None = None
-    """The page; docs/board.md where that is, else board.md among the results."""
+    """The page; docs/board.md for the results of benchmarks/records/board, else board.md among the results."""
 
 
 def _run(options: BoardOptions) -> int:
@@ -81,7 +81,8 @@ def _add(options: BoardOptions, folder: Path) -> int:
     others = [each for each in read_results(folder) if each.file_name != result.file_name]
     check_distinct(result, others)
     results = [*others, result]
-    page = options.page or (_PAGE if _PAGE.is_file() else folder / "board.md")
+    of_project = _PAGE.is_file() and folder.resolve() == _RESULTS.resolve()  # else its page would lose its rows
+    page = options.page or (_PAGE if of_project else folder / "board.md")
     if page.is_dir():
         raise ConfigError(f"{page} is a folder; name a file by --page.")
     try:

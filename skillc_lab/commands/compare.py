@@ -221,8 +221,10 @@ def _play(
     """Trains what is missing of a plan, or plays it otherwise with the policies of the cells that are done."""
     require_clean(allow_changes=options.allow_changes)
     record = None if options.restore is None else read_record(options.restore)
+    if record is not None and options.changed:
+        raise ConfigError("--restore brings cells without policies to play; leave --held-out and --library out")
     # Policies may be older than what plays them: the record names the revision that played.
-    require_one_revision(played, None if options.changed else record, allow_changes=options.allow_changes)
+    require_one_revision(played, record, allow_changes=options.allow_changes)
     if record is not None:
         complain(f"{len(restore_cells(plan, record))} cells taken from {options.restore}")
     workers = _at_once(options)

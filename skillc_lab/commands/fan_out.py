@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import socket
 import subprocess
@@ -85,7 +86,7 @@ def read_commands(text: str) -> list[tuple[str, ...]]:
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            words = shlex.split(line, comments=True)
+            words = shlex.split(_without_comment(line))
         except ValueError as error:
             raise ConfigError(f"Line {number} is no command ({error}): {line!r}") from error
         words = words[1:] if words[:1] == ["skillc"] else words
@@ -95,6 +96,16 @@ def read_commands(text: str) -> list[tuple[str, ...]]:
     for command in found:
         split_command(command)
     return found
+
+
+_BEFORE_COMMENT = re.compile(r"""(?:[^\s'"\\#]|\\.|'[^']*'|"(?:\\.|[^"\\])*"|(?<=\S)#|\s)*""")
+
+
+def _without_comment(line: str) -> str:
+    """The line up to a word that begins with ``#``; `shlex` cuts inside of words, too."""
+    before = _BEFORE_COMMENT.match(line)
+    end = before.end() if before else 0
+    return line[:end] if line[end:].startswith("#") else line
 
 
 def run_one(words: Sequence[str], folder: str) -> Outcome:

@@ -84,7 +84,8 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress)
     check_engine(config.engine, config.engine_options, training=True)
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise missing_extra("vllm", "vllm")
-    RunFolder(options.out / "run").to_resume(config)
+    if any(RunFolder(options.out / part).metrics() for part in ("run", "fsdp2", "sleep")):
+        raise ConfigError(f"{options.out} holds an earlier check; name another folder by --out, or delete it.")
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")
     _reset_peak()

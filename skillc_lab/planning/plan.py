@@ -169,18 +169,19 @@ def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens:
         host=host_bytes(config, shape, machine, work),
         checkpoint=checkpoint_bytes(config, shape, machine, work),
         operations=update_operations(config, shape, work),
-        refusals=tuple(_refusals(config, machine)),
+        refusals=tuple(_refusals(config, machine, work)),
     )
 
 
-def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
+def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator[str]:
     from trainers.engines import check_vllm  # these bring torch, which other commands do without
-    from trainers.learner import check_run
+    from trainers.learner import check_reference, check_run
 
     recipe = recipe_in(config.env, config.method, config.method_options)
     checks: list[Callable[[], object]] = [
         partial(check_engine, config.engine, training=True),
         partial(check_run, config, recipe, machine.gpus),
+        partial(check_reference, config, needed=work.reference),
         partial(Method(recipe, ("any",), config.steps).n_plus, "any", config.group_size),
     ]
     if config.engine == "vllm":
@@ -194,6 +195,8 @@ def _refusals(config: TrainConfig, machine: Machine) -> Iterator[str]:
             check()
         except ConfigError as error:
             yield str(error)
+    if config.engine in IN_PROCESS and config.attention not in ("sdpa", "eager"):
+        yield f"engine={config.engine} needs masks, which {config.attention} does not take; generate with engine=vllm."
     if sharded and config.precision == "bfloat16_copy":
         yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
     if machine.sharding == "zero3":
@@ -266,7 +269,11 @@ def _changes(plan: Plan) -> Iterator[_Change]:
         yield _Change("one row per pass: more and smaller passes", {"micro_batches": config.micro_batches * work.rows})
     if not config.gradient_checkpointing:
         yield _Change("a second forward pass", {"gradient_checkpointing": True})
-    if machine.gpus > 1 and machine.shards == 1 and not any(_refusals(config, replace(machine, sharding="fsdp2"))):
+    if (
+        machine.gpus > 1
+        and machine.shards == 1
+        and not any(_refusals(config, replace(machine, sharding="fsdp2"), work))
+    ):
         yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
         yield _Change("vLLM gives its memory back during updates; waking it costs a copy", {"vllm_sleep": True})

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from skill_library import load_library
 from skillc_gym.episodes import iter_jsonl
-from skillc_gym.errors import CheckpointError, MissingDataError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.studies.declared import now
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
@@ -166,9 +166,12 @@ class Changed:
 
     @property
     def name(self) -> str:
-        """A file name for it: ``valid_seen``, ``alfworld.wrong`` or both."""
+        """A file name for it: ``valid_seen``, ``alfworld.wrong`` or both; a ConfigError where they give none."""
         words = [word for word in (self.split, self.library) if word is not None]
-        return re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(words))
+        name = re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(words))
+        if not name.strip("."):  # "./" would be the folder above the comparison's
+            raise ConfigError(f"--held-out and --library name the folder of a replay, and {words[0]!r} names none")
+        return name
 
     def place(self, folder: Path, title: str) -> tuple[Path, str]:
         """Folder and title of the record, next to those of a comparison."""

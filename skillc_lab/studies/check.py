@@ -9,7 +9,7 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies.cells import cell_path, write_cell
 from skillc_lab.studies.declared import require_preregistered
-from skillc_lab.studies.plan import Cell, ComparisonPlan
+from skillc_lab.studies.plan import PATIENCE, Cell, ComparisonPlan
 from skillc_lab.studies.record import ComparisonRecord
 from skillc_lab.studies.result import CellResult, TaskOutcome
 from trainers.config import TrainConfig, current_settings
@@ -90,7 +90,9 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
         if name not in was:
             del now[name]
     before = {**TrainConfig(model="").legacy_json(), **was}
-    values = [(name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was}]
+    values = [
+        (name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was} if name not in PATIENCE
+    ]
     if changed := ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here):
         raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
 

@@ -24,6 +24,8 @@ UNTRAINED = "untrained"
 
 _PER_PLACE = ("run", "resume", "seed", "save_every", "keep_checkpoints", "transcripts_every", "stream_norms_every")
 """Settings that move no figure, and the seed, which the cell names."""
+PATIENCE = {name: getattr(TrainConfig, name) for name in ("max_minutes", "ddp_timeout")}
+"""Settings that move no figure either, at the defaults that they have in the hashes of recorded cells."""
 _OF_CELLS = frozenset(
     {"run", "resume", "seed", "model", "budget_tokens", "panel_seed", "panel_per_type"}
     | {"env", "data", "env_options", "split", "task_types"}
@@ -209,7 +211,7 @@ class ComparisonPlan:
 
     def digest(self, cell: Cell) -> str:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
-        config = self._played(cell)
+        config = self._played(cell).with_(**PATIENCE)
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
         if len(config.env_wrappers) > 1:  # sorted below, and their order counts
             settings["wrappers"] = list(config.env_wrappers)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from trainers.learner.ahead import WeightsCopy
 from trainers.learner.learner import Learner, check_run
 from trainers.learner.loop import train
-from trainers.learner.objective import Objective, make_objective
+from trainers.learner.objective import Objective, check_reference, make_objective
 from trainers.learner.setup import Backend, Setup
 from trainers.losses.base import Weights
 
-__all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "WeightsCopy", "check_run", "make_objective", "train"]
+__all__ = ["Backend", "Learner", "Objective", "Setup", "Weights", "WeightsCopy", "check_reference", "check_run"]
+__all__ += ["make_objective", "train"]

@@ -261,3 +261,16 @@ def _on_grid(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 def _rows_where(batch: MicroBatch, holds: Callable[[TrainingRow], bool]) -> torch.Tensor:
     return torch.tensor([holds(row) for row in batch.rows], device=batch.tokens.mask.device)
+
+
+def check_reference(config: TrainConfig, *, needed: bool) -> None:
+    """Refuses (ConfigError) a reference, or what moves it, where nobody asks for one."""
+    if config.reference_model and not needed:
+        raise ConfigError(
+            f"Nothing asks for the reference {config.reference_model}; set kl_coef, or take a method whose teacher it "
+            "is (method.teacher_weights=reference), or leave reference_model out."
+        )
+    if config.reference_sync_every and not needed:
+        raise ConfigError(
+            "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."
+        )

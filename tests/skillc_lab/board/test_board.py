@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,10 +240,22 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert (tmp_path / "elsewhere" / "other-four.json").is_file()
 
 
+def test_a_result_among_others_leaves_the_projects_page(small, evaluation, tmp_path, says, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "board.md").write_text("The project's rows.")
+    says("board add --results tryout --revision v1", evaluation)
+    assert (tmp_path / "docs" / "board.md").read_text() == "The project's rows."
+    assert (tmp_path / "tryout" / "board.md").is_file()
+
+
 def test_transcripts_must_tell_what_the_report_tells(small, evaluation, tmp_path, says):
     folder = changed(evaluation, tmp_path / "changed")
     write_jsonl(folder / "transcripts.jsonl", read_jsonl(folder / "transcripts.jsonl")[1:])
     words = ["board add", folder, "--results", tmp_path / "board"]
+    assert "tells other outcomes" in says(*words, status=2)
+    played = read_jsonl(evaluation / "transcripts.jsonl")
+    write_jsonl(folder / "transcripts.jsonl", [replace(played[0], task_score=0.5), *played[1:]])
     assert "tells other outcomes" in says(*words, status=2)
     (folder / "transcripts.jsonl").unlink()
     assert "outcomes are checked by it" in says(*words, status=2)

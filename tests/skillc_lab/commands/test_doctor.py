@@ -146,8 +146,11 @@ def ray(monkeypatch):
 
 def test_a_file_is_read_like_a_shell():
     assert read_commands(COMMANDS) == [("play", "--help"), ("make-games", "--count", "no number")]
-    with pytest.raises(ConfigError, match="Line 1 is no command"):
-        read_commands("evaluate 'open")
+    (words,) = read_commands("evaluate model=runs/try#2/policy '#x' \"#y\" \\#z seed=3 # note")
+    assert words == ("evaluate", "model=runs/try#2/policy", "#x", "#y", "#z", "seed=3")
+    for broken in ("evaluate 'open", "evaluate 'open # note", "evaluate model=x#2 'open"):
+        with pytest.raises(ConfigError, match="Line 1 is no command"):
+            read_commands(broken)
     with pytest.raises(ConfigError, match="no command in the file"):
         read_commands("# nothing\n")
 

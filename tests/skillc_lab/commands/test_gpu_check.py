@@ -140,9 +140,10 @@ def test_without_a_gpu_it_says_so(tmp_path, monkeypatch, says):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_in_use_is_refused_before_the_warm_start(tmp_path: Path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1, "event": "train"}\n')
-    with pytest.raises(ConfigError, match="already holds a run"):
+@pytest.mark.parametrize("part", ["run", "sleep"])
+def test_a_folder_in_use_is_refused_before_the_warm_start(part: str, tmp_path: Path):
+    (tmp_path / part).mkdir()
+    (tmp_path / part / "metrics.jsonl").write_text('{"step": 1, "event": "train"}\n')
+    with pytest.raises(ConfigError, match="holds an earlier check; name another folder by --out"):
         run_gpu_check(GpuCheckOptions(out=tmp_path, steps=2, allow_cpu=True), SMALL, progress=SilentProgress())
     assert not (tmp_path / "policy").exists()

@@ -247,6 +247,9 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
         (Machine(1), {"method": "skillc", "group_size": 1}, "group_size"),
         (SHARDED, {"method": "ppo"}, "heads of its own"),
         (SHARDED, {"reference_sync_every": 5}, "reference_sync_every"),
+        (Machine(1), {"reference_sync_every": 5, "kl_coef": 0.0}, "with kl_coef=0 this run has none"),
+        (Machine(1), {"reference_model": "other", "kl_coef": 0.0}, "Nothing asks for the reference"),
+        (Machine(1), {"attention": "flash_attention_2", "engine": "transformers"}, "needs masks"),
     ],
 )
 def test_what_training_refuses_does_not_fit(seven, machine, changes, says):

@@ -128,12 +128,15 @@ def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatc
         monkeypatch.setattr(module, "provenance", lambda: {"git": {"revision": "b" * 40, "changed": False}})
     words = [tmp_path / "own.yaml", "--out", tmp_path / "out", "--restore", plan.folder / "own.json"]
     assert "2 revisions" in says("study", *words, status=2)
+    assert "cells without policies" in says("study", *words, "--held-out", "valid_seen", status=2)
     assert not (tmp_path / "out").exists()
 
 
 def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
     there = plan_of(tmp_path / "there")
     assert restore_cells(there, older(plan, "clip_high"))
+    patient = plan_of(tmp_path / "patient", f"{TEXT}settings: {{max_minutes: 5}}")
+    assert restore_cells(patient, record_of(plan)), "nor does how long one waits"
     with pytest.raises(ConfigError, match="no_more was 1 and is nothing"):
         restore_cells(there, older(plan, "clip_high", no_more=1))
 

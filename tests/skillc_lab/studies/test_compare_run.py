@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skill_library import SkillFileError
+from skill_library import SkillFileError, load_library
+from skill_library.formats import write_library
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
 from skillc_lab import studies
 from skillc_lab.cli.main import main as skillc
@@ -332,6 +333,20 @@ def test_a_changed_library_is_shown_to_the_policies_alone(own, tmp_path):
         Changed("valid_sen").plan(own)
     with pytest.raises(SkillFileError, match="wrng"):
         Changed(library="alfworld:wrng").plan(own)
+
+
+@pytest.mark.parametrize("library", [".", "./", "..", ""])
+def test_a_replay_never_lies_in_the_studys_folder_or_above_it(own, library, tmp_path, monkeypatch):
+    monkeypatch.chdir(write_library(load_library("alfworld").skills, tmp_path / "mine"))
+    with pytest.raises(ConfigError, match="names none"):
+        Changed(library=library).place(own.folder, own.title)
+
+
+def test_how_long_one_waits_makes_no_other_cell(own):
+    cell = own.cells[0]
+    for patience in ({"max_minutes": 30.0}, {"ddp_timeout": 60}):
+        assert replace(own, config=own.config.with_(**patience)).digest(cell) == own.digest(cell)
+    assert replace(own, config=own.config.with_(group_size=2)).digest(cell) != own.digest(cell)
 
 
 # Tuning: the same settings for every method, one rule for the best, and halving ---------------------------------------

@@ -35,7 +35,7 @@ from trainers.backends.trl.arguments import (
 from trainers.backends.trl.weights import Extras, merged_weights
 from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
-from trainers.learner import Objective
+from trainers.learner import Objective, check_reference
 from trainers.models import limit_of
 
 
@@ -64,13 +64,10 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         policy = self.accelerator.unwrap_model(self.model)
         if config.lora_rank and self.args.use_vllm:
             self.vllm_generation._iter_named_params = partial(merged_weights, policy, self.accelerator)
+        check_reference(config, needed=objective.needs_reference)
         _check_reference(policy, self.ref_model and self.accelerator.unwrap_model(self.ref_model), config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
-        if moving and self.ref_model is None:
-            raise ConfigError(
-                "reference_sync_every moves a reference, and with kl_coef=0 this run has none; leave one out."
-            )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.args.seed)  # TRL has seeded each process otherwise, and heads begin alike on all
             self.extras = Extras(objective, policy, config, self.ref_model if moving else None)
@@ -153,11 +150,6 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
 
 
 def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
-    if reference is None and config.reference_model:
-        raise ConfigError(
-            f"Nothing asks for the reference {config.reference_model}; set kl_coef, or take a method whose teacher it "
-            "is (method.teacher_weights=reference), or leave reference_model out."
-        )
     if reference is None:
         return
     theirs, own = (model.config.get_text_config().vocab_size for model in (reference, policy))
