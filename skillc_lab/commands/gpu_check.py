@@ -86,6 +86,7 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress)
         raise missing_extra("vllm", "vllm")
     if any(RunFolder(options.out / part).metrics() for part in ("run", "fsdp2", "sleep")):
         raise ConfigError(f"{options.out} holds an earlier check; name another folder by --out, or delete it.")
+    RunFolder(options.out / "run").to_resume(config)
     warm_start = _warm_start(options.out / "policy", scale)
     engines = measured.engine_agreement(options.out / "policy")
     _reset_peak()

@@ -264,6 +264,7 @@ def _types(
     known: Mapping[str, str] = described_env(options.env).task_types if options.env else {}
     types: dict[str, Sequence[str]] = {name: (kind,) for kind, short in known.items() for name in (kind, short)}
     types = types or {kind: (kind,) for kind in source}
+    meant = dict(types)  # what a name says after = does not depend on what was renamed before it
     for word in options.types:
         old, equals, new = word.partition("=")
         if not equals or not new or (known and new not in types and new != "*"):
@@ -272,7 +273,7 @@ def _types(
             raise ConfigError(
                 f"--types: the source has no type or skill {old!r}; types are {', '.join(sorted(source))}"
             )
-        types[old] = typed[old] = types.get(new, (new,))
+        types[old] = typed[old] = meant.get(new, (new,))
     return types, typed
 
 

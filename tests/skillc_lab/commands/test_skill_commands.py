@@ -210,6 +210,8 @@ def test_a_bank_becomes_a_library_of_the_environment(tmp_path, says):
     assert "no type or skill 'examin'" in says(*words, "--types", "examin=look", status=2)
     says(*words[:2], tmp_path / "named", "--types", "examine=look")  # without an environment the others stay
     assert load_library(tmp_path / "named").task_types == ("heat", "look")
+    says(*words[:2], tmp_path / "swapped", "--types", "examine=heat", "heat=examine")
+    assert load_library(tmp_path / "swapped").for_task("examine").text.endswith("Use the microwave.")
 
 
 @pytest.mark.parametrize(
