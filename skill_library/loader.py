@@ -27,6 +27,8 @@ MAX_FILE_BYTES = 262_144
 """Longest SKILL.md."""
 
 _FENCE = "---"
+_MATERIAL = ("assets", "references", "scripts")
+"""Folders of a skill that hold no others, by the specification."""
 
 
 def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
@@ -137,15 +139,16 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
 def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, or those of its subfolders, sorted; SkillFileError for none, both, or too many."""
     try:
-        single, below = _file_in(folder), sorted(filter(None, map(_file_in, folder.glob("*"))))
+        single, below = _file_in(folder), [place for place in folder.glob("*") if place.name not in _MATERIAL]
+        found = sorted(filter(None, map(_file_in, below)))
     except OSError as error:
         raise SkillFileError(f"{folder} cannot be read ({error.strerror}: {error.filename})") from error
-    if single and below:
+    if single and found:
         raise SkillFileError(
-            f"{folder} is a skill and holds others, such as {below[0].parent.name}, which would not be read; name a "
-            f"folder that has no {SKILL_FILE} of its own, or a skill's"
+            f"{folder} is a skill and holds others, such as {found[0].parent.name}, which would not be read; move them "
+            "beside it, or name the one that you mean"
         )
-    files = [single] if single else below
+    files = [single] if single else found
     if not files:
         raise SkillFileError(f"{folder} holds no skill; expected a {SKILL_FILE} in it, or in each of its subfolders")
     if len(files) > MAX_SKILLS:

@@ -137,10 +137,10 @@ def register(spec: EnvSpec) -> None:
     if spec.entry_point and there is not None:
         made = {"entry_point": there.entry_point, "max_episode_steps": there.max_episode_steps}
         for name, value in made.items():
-            if value != (mine := getattr(spec, name)):
+            if (mine := getattr(spec, name)) not in (None, value):
                 raise ConfigError(
-                    f"Gymnasium makes {spec.id!r} with {name}={value!r}; give the one with {mine!r} another id, or "
-                    "leave entry_point out to describe what is registered"
+                    f"Gymnasium makes {spec.id!r} with {name}={value!r}, this says {mine!r}; take another id, or leave "
+                    "entry_point out to describe what is registered"
                 )
     known = _registered.get(spec.name, spec)
     if known != spec:

@@ -16,6 +16,7 @@ from skillc_lab.cli.help import agent_help
 from skillc_lab.commands.train import complete_from_policy
 from skillc_lab.tables import Table
 from trainers.config import Settings, TrainConfig
+from trainers.recipes import recipe_in
 from trainers.tracking import RunFolder, make_progress
 
 if TYPE_CHECKING:
@@ -142,7 +143,10 @@ def model_name(model: str) -> str:
 def completed_settings(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What was typed, what the policy's folder says, and the split to test on."""
     found, notes = complete_from_policy(given, learning=False)
-    held_out = env_spec(str(found.get("env", TrainConfig.env))).held_out_split
+    method, env = (str(found.get(name, getattr(TrainConfig, name))) for name in ("method", "env"))
+    if "method" in given:
+        recipe_in(env, method, found.get("method_options", {}))  # refuses options that it lacks
+    held_out = env_spec(env).held_out_split
     return {"split": held_out or TrainConfig.split, **found}, notes
 
 

@@ -13,7 +13,7 @@ from skillc_lab.cli.help import recipe_help
 from trainers.base import end_together
 from trainers.config import Settings, TrainConfig
 from trainers.engines import check_engine
-from trainers.recipes import get_recipe, recipe_in
+from trainers.recipes import get_recipe
 from trainers.tracking import complete_settings, make_progress
 
 MAIN = (
@@ -56,9 +56,6 @@ def complete_from_policy(given: Mapping[str, Any], *, learning: bool) -> tuple[d
     """
     if "method" in given:
         get_recipe(str(given["method"]))
-    if not learning:  # a training looks them up itself
-        method, env = (str(given.get(name, getattr(TrainConfig, name))) for name in ("method", "env"))
-        recipe_in(env, method, given.get("method_options", {}))
     if "engine" in given:
         check_engine(str(given["engine"]))
     if "chat" in given:

@@ -106,7 +106,11 @@ def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
         **{name: protocol[name] for name in _LATER if name in protocol},
-        "overrides": current_settings(protocol["overrides"].get(cell.method, {})),
+        "overrides": {
+            name: value
+            for name, value in current_settings(protocol["overrides"].get(cell.method, {})).items()
+            if name not in PATIENCE
+        },
     }
 
 

@@ -209,9 +209,13 @@ class ComparisonPlan:
             "per_type": self.per_type,
         }
 
-    def digest(self, cell: Cell) -> str:
-        """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's."""
-        config = self._played(cell).with_(**PATIENCE)
+    def digest(self, cell: Cell, *, patience: bool = False) -> str:
+        """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's.
+
+        Earlier versions hashed the settings of ``PATIENCE``, too.
+        """
+        config = self._played(cell)
+        config = config if patience else config.with_(**PATIENCE)
         settings = {name: value for name, value in config.legacy_json().items() if name not in _PER_PLACE}
         if len(config.env_wrappers) > 1:  # sorted below, and their order counts
             settings["wrappers"] = list(config.env_wrappers)

@@ -113,6 +113,7 @@ def test_hashes_do_not_depend_on_line_ends_or_a_byte_order_mark_and_rules_in_the
 
 def test_a_skill_that_holds_others_is_no_library_in_silence(tmp_path):
     write(tmp_path, named("root", '["*"]'))
+    write(tmp_path / "assets", named("template", '["*"]'))  # material of a skill
     assert load_library(tmp_path).skills[0].name == "root"
     write(tmp_path / "g", named("g", '["*"]'))
     with pytest.raises(SkillFileError, match="is a skill and holds others, such as g"):

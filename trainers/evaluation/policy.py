@@ -261,6 +261,7 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
             f"{folder} holds a report, and nothing says of which evaluation; name another --out, or delete it."
         ) from None
     later = {"vllm_dtype", "chat_sha256"} - held.keys()  # not in evaluations of earlier versions
+    later |= {"weights_sha256"} if held.get("weights_sha256") == NO_WEIGHTS else set()
     other = [name for name in identity if held.get(name) != identity[name] and name not in later]
     if other:
         told = "; ".join(f"{name} was {held.get(name)!r}, is {identity[name]!r}" for name in other)

@@ -59,8 +59,8 @@ class Journal:
         if differing:
             told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)
             raise ConfigError(
-                f"{self.path} belongs to another evaluation: {told}. Use the same settings to go on with it, or name "
-                "another folder"
+                f"{self.path} belongs to something else: {told}. Use the same settings to go on with it, name another "
+                "folder, or delete it"
             )
 
 

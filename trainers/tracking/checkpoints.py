@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from skillc_gym.files import storing
 from trainers.config import TrainConfig
 from trainers.tracking.files import (
     MAX_OBJECT_BYTES,
+    NO_WEIGHTS,
     damage,
     read_object,
     recover_folder,
@@ -115,6 +117,12 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
+def _differ(kept: str, own: str) -> bool:
+    """Whether hashes, one or several, differ where both are known: earlier versions did not hash all weights."""
+    pairs = list(zip_longest(kept.split(), own.split()))
+    return any(NO_WEIGHTS not in pair and pair[0] != pair[1] for pair in pairs)
+
+
 _READ = {
     "library_sha256": "The skill library has changed since {path} was written; put its texts back",
     "tasks_sha256": "The tasks have the names, but not the content, that they had when {path} was written; name the "
@@ -147,7 +155,7 @@ def read_checkpoint(path: Path, config: TrainConfig, task_digest: str, read: Map
             "now. Point data= at the games it was trained on, or start a new run with run=another/folder."
         )
     for name, own in read.items():
-        if meta.get(name, own) != own:  # earlier versions did not keep all of them
+        if _differ(meta.get(name, own), own):  # earlier versions did not keep all of them
             raise CheckpointError(f"{_READ[name].format(path=path)}, or start a new run with run=another/folder.")
     return meta
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from skill_library.errors import SkillCError
 from skill_library.loader import BUILT_IN
-from skillc_gym.envs.registry import env_spec
+from skillc_gym.envs.registry import CHAT_READERS, env_spec
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
@@ -33,7 +33,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def save_policy_settings(folder: Path, config: TrainConfig) -> None:
-    """Writes what a policy plays and learns with into its folder; places of data and skills are made absolute."""
+    """Writes what a policy plays and learns with into its folder, the places of data, skills and wording absolute."""
     values = config.to_json()
     left = () if config.engine == "choosing" else _ENGINE
     parts = {
@@ -179,15 +179,15 @@ def _differing(made: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
 
 
 def _same(name: str, one: Any, other: Any) -> bool:
-    return same_env(one, other) if name == "env" else bool(one == other)
+    return same_env(one, other) if name == "env" else bool(_absolute(name, one) == _absolute(name, other))
 
 
 def _absolute(name: str, value: Any) -> Any:
     """A setting; where it is a place, as every folder knows it."""
     if name == "chat":
-        reader, colon, folder = str(value).partition(":")
+        reader, _, folder = str(value).partition(":")
         place = Path(folder).expanduser()
-        return f"{reader}:{place.resolve()}" if colon and place.is_dir() else value
+        return f"{reader}:{place.resolve()}" if reader in CHAT_READERS and folder and place.is_dir() else value
     if name not in ("data", "library") or value in (None, "", "generated", *BUILT_IN):
         return value
     if Path(value).exists():

@@ -149,8 +149,8 @@ class RunFolder:
     def to_resume(self, config: TrainConfig, digest: str = "") -> Path | None:
         """The checkpoint that the configuration asks for, by default the newest whole one, or an error.
 
-        Without a checkpoint, what was trained on tasks of another ``digest`` is written over no more than what was
-        trained with other settings.
+        Without a checkpoint, it refuses to write over what was trained with other settings, or on tasks of another
+        ``digest``.
         """
         if (self.path / "report.json").exists() and not self.metrics_path.exists():
             raise ConfigError(f"{self.path} holds an evaluation; name another folder with run=.")
@@ -200,11 +200,11 @@ class RunFolder:
             return
         try:
             differing = config.differences(read_object(self.path / "config.json"))
-            trained_on = read_object(self.path / "tasks.json").get("digest")
-            if digest not in ("", trained_on):
-                differing = {**differing, "data": (trained_on, digest)}
         except (OSError, ValueError, TypeError):
             differing = {"config.json": ("there", None)}
+        with suppress(OSError, ValueError):
+            trained_on = read_object(self.path / "tasks.json").get("digest")
+            differing = differing if digest in ("", trained_on) else {**differing, "data": (trained_on, digest)}
         if differing:
             raise ConfigError(
                 f"{self.path} holds another run ({', '.join(differing)}) and goes on from no checkpoint of it; name "

@@ -69,7 +69,10 @@ class _Shown:
             for demos in (self.played, self.held_out)
         )
         if any(not any(item.slips) and set(item.labels) == {IGNORED} for item in dialogues):
-            raise ConfigError(f"max_length={max_length} cuts off all replies of a demonstration; raise it.")
+            raise ConfigError(
+                f"max_length={max_length} cuts off all replies of a demonstration; raise it, or name a start that "
+                "takes longer rows."
+            )
         if all(set(item.labels) == {IGNORED} for item in dialogues):
             raise ConfigError("The demonstrations hold slips alone, which nothing is learned from; lower slips.")
         return dialogues, held_out
@@ -223,8 +226,8 @@ def make_policy(
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, shown.played)
     attend_without_plans()
     model = _adapted(model, recipe).to(device)
-    limit = limit_of(model.config) or recipe.max_length
-    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), min(recipe.max_length, limit))
+    longest = min(recipe.max_length, limit_of(model.config) or recipe.max_length)
+    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), longest)
     pad, size = tokenizer.pad_token_id, recipe.cloning.batch_episodes
     measure = partial(reply_loss, model, held_out, pad_token_id=pad, batch_episodes=size)
     before = measure()

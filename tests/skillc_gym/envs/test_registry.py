@@ -112,7 +112,7 @@ def test_two_environments_cannot_have_one_name_or_id(registry):
         register(EnvSpec(name="cellars", id="rooms/Rooms-v0", entry_point="their_rooms:Cellars"))
     with pytest.raises(gymnasium.error.Error):
         register(EnvSpec(name="cellars", id="my cellars-v0", entry_point="their_rooms:Cellars"))
-    with pytest.raises(ConfigError, match="with max_episode_steps=None; give the one with 9 another id"):
+    with pytest.raises(ConfigError, match="with max_episode_steps=None, this says 9; take another id"):
         register(EnvSpec(name="attics", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms", max_episode_steps=9))
     with pytest.raises(ConfigError, match="was described otherwise in this process"):
         register(EnvSpec(name="rooms", id="rooms/Rooms-v0", entry_point="their_rooms:Rooms", library="theirs"))

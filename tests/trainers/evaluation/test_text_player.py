@@ -231,7 +231,7 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
     with pytest.raises(ConfigError, match="chat_sha256 was 'a', is 'b'"):
         Journal(path.with_name("other"), {"model": "a", "chat_sha256": "b"})
     path.write_text('{"date": 1}\n{"note": 2}\n')
-    with pytest.raises(ConfigError, match="another evaluation"):
+    with pytest.raises(ConfigError, match="something else"):
         Journal(path, {"model": "a", "chat": "default"})
     path.unlink()
     wrapped, engine = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {}}), FunctionEngine(plainly)

@@ -65,7 +65,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         if config.lora_rank and self.args.use_vllm:
             self.vllm_generation._iter_named_params = partial(merged_weights, policy, self.accelerator)
         check_reference(config, needed=objective.needs_reference)
-        _check_reference(policy, self.ref_model and self.accelerator.unwrap_model(self.ref_model), config)
+        _check_fit(policy, self.ref_model and self.accelerator.unwrap_model(self.ref_model), config)
         moving = config.reference_sync_every > 0
         check_sharding(self.accelerator, objective, moving_reference=moving)
         with torch.random.fork_rng(devices=[]):
@@ -149,7 +149,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         self.model.load_state_dict(saved.state_dict())
 
 
-def _check_reference(policy: Any, reference: Any, config: TrainConfig) -> None:
+def _check_fit(policy: Any, reference: Any, config: TrainConfig) -> None:
     if reference is None:
         return
     theirs, own = (model.config.get_text_config().vocab_size for model in (reference, policy))
