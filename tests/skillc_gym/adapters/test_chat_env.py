@@ -8,7 +8,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import MAKE, check_record, expert_reply
+from scripted import MAKE, check_record, expert_reply, run_blocks
 from toy_env import write_skills
 
 import skillc_gym.wrappers as wrappers
@@ -189,3 +189,15 @@ def test_requests_are_of_whole_numbers_and_lists():
     for wrong in ({}, {**row, "seed": "x"}, {**row, "seed": 1.5}, {**row, "condition": 0.9}):
         with pytest.raises(ConfigError, match="paired_requests"):
             EpisodeRequest.from_row(wrong)
+
+
+def test_the_page_of_stable_baselines_plays_a_pair_and_trains():
+    pytest.importorskip("sb3_contrib", reason="needs the sb3 extra")
+    names = run_blocks("sb3.md")
+    assert names["conditions"] == [1, 0]
+    assert names["started"] == {names["task_id"]}
+    assert names["episodes"]
+    for episode in names["episodes"]:
+        assert episode["l"] <= 10
+        assert bool(episode["skill_sha256"]) == bool(episode["condition"])
+        assert episode["won"] == episode["r"]
