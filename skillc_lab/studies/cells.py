@@ -145,8 +145,9 @@ def read_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
     # Earlier versions kept no such hashes.
     found = [(name, own, values.pop(name, None)) for name, own in _texts(plan, cell).items()]
     changed = [name for name, own, kept in found if None not in (own, kept) and own != kept]
-    digests = (plan.digest(cell), plan.digest(cell, patience=True))
-    if values.pop("protocol", None) not in digests or changed:
+    protocol = values.pop("protocol", None)
+    same = protocol == plan.digest(cell) or protocol == plan.digest(cell, patience=True)
+    if changed or not same:
         others = [plan.folder / "runs" / cell.name, plan.folder / "begun" / f"{cell.name}.json"]
         raise CheckpointError(
             f"{path} was run under another protocol{''.join(f' ({_CHANGED[name]})' for name in changed)}; name another "

@@ -90,9 +90,7 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
         if name not in was:
             del now[name]
     before = {**TrainConfig(model="").legacy_json(), **was}
-    values = [
-        (name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was} if name not in PATIENCE
-    ]
+    values = [(name, before.get(name, "nothing"), now.get(name, "nothing")) for name in {**now, **was}]
     if changed := ", ".join(f"{name} was {then} and is {here}" for name, then, here in values if then != here):
         raise ConfigError(f"{cell.name} of the record {record.title} was run under another protocol: {changed}")
 
@@ -100,18 +98,19 @@ def _require_protocol(plan: ComparisonPlan, cell: Cell, record: ComparisonRecord
 def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
     settings = protocol["settings"]
     return {
-        **settings,
+        **_deciding(settings),
         "chat_options": _wording(settings),
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
         **{name: protocol[name] for name in _LATER if name in protocol},
-        "overrides": {
-            name: value
-            for name, value in current_settings(protocol["overrides"].get(cell.method, {})).items()
-            if name not in PATIENCE
-        },
+        "overrides": _deciding(current_settings(protocol["overrides"].get(cell.method, {}))),
     }
+
+
+def _deciding(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Without how long one waits, which moves no figure."""
+    return {name: value for name, value in settings.items() if name not in PATIENCE}
 
 
 def _wording(settings: Mapping[str, Any]) -> dict[str, Any]:
