@@ -79,11 +79,11 @@ def _learn(options: LearnSkillsOptions) -> int:
     _check_tasks(spec, options.split or spec.training_split, episodes)
     out = options.out.resolve()
     replies = out.with_name(f"{out.name}.replies.jsonl")
-    writer = StepWriter() if engine is None else _model_writer(options, engine, replies)
+    writer, kept = (StepWriter(), False) if engine is None else _model_writer(options, engine, replies)
     library = load_library(write_library(learn_skills(episodes, writer, short_names=spec.task_types), options.out))
     if isinstance(writer, NotedWriter):
         replace_file(options.out / "notes.jsonl", [json_line(asdict(note)) for note in writer.notes])
-    if engine is not None:
+    if kept:
         replies.unlink(missing_ok=True)
     beside = f"; {len(writer.notes)} notes" if isinstance(writer, NotedWriter) else ""
     beside += f"; {writer.bad_replies} replies could not be read" if writer.bad_replies else ""
@@ -145,7 +145,8 @@ def _refuse_model(options: LearnSkillsOptions) -> None:
         )
 
 
-def _model_writer(options: LearnSkillsOptions, engine: str, replies: Path) -> ModelWriter:
+def _model_writer(options: LearnSkillsOptions, engine: str, replies: Path) -> tuple[ModelWriter, bool]:
+    """The writer, and whether its replies are kept in that file, as a server's are."""
     from trainers.config import TrainConfig
     from trainers.evaluation import policy_player
 
@@ -167,7 +168,7 @@ def _model_writer(options: LearnSkillsOptions, engine: str, replies: Path) -> Mo
         )
     kind = ModelWriter if options.notes is False else NotedWriter
     make_folder(options.out)  # before any reply is paid for
-    return kind(player.chat(options.seed, replies), name=name)
+    return kind(player.chat(options.seed, replies), name=name), player.usage() is not None
 
 
 # Other forms ----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, SkillCError
 from skillc_lab.planning.memory import (
     Part,
     Workload,
@@ -25,6 +25,7 @@ from trainers.base import check_sharded
 from trainers.config import TrainConfig
 from trainers.engines import IN_PROCESS, check_engine
 from trainers.recipes import Method, recipe_in
+from trainers.rollout import library_sha256, require_split
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,8 @@ def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator
     checks: list[Callable[[], object]] = [
         partial(check_engine, config.engine, training=True),
         partial(check_run, config, recipe, machine.gpus),
+        partial(require_split, config),
+        partial(library_sha256, config),  # reads its files
         partial(check_reference, config, needed=work.reference),
         partial(Method(recipe, ("any",), config.steps).n_plus, "any", config.group_size),
     ]
@@ -193,7 +196,7 @@ def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator
     for check in checks:
         try:
             check()
-        except ConfigError as error:
+        except SkillCError as error:
             yield str(error)
     if config.engine in IN_PROCESS and config.attention not in ("sdpa", "eager"):
         yield f"engine={config.engine} needs masks, which {config.attention} does not take; generate with engine=vllm."

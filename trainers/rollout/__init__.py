@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         make_prompts,
         make_rollouts,
         panel_of,
+        require_split,
         tasks_of,
         token_policy,
     )
@@ -23,4 +24,5 @@ else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = ["GroupRollouts", "chat_format", "derive_seed"]
-__all__ += ["library_sha256", "make_chat", "make_prompts", "make_rollouts", "panel_of", "tasks_of", "token_policy"]
+__all__ += ["library_sha256", "make_chat", "make_prompts", "make_rollouts", "panel_of", "require_split", "tasks_of"]
+__all__ += ["token_policy"]

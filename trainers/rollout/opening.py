@@ -34,7 +34,7 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
 
     Where the environment names its splits, an UnknownNameError for any other one.
     """
-    _require_split(config.env_kwargs["split"], config.env_spec.splits)
+    require_split(config)
     with open_env(config) as core:
         try:
             return {task: core.task_type_of(task) for task in core.task_ids}
@@ -44,8 +44,9 @@ def tasks_of(config: TrainConfig) -> dict[str, str]:
             ) from error
 
 
-def _require_split(split: str, named: Sequence[str]) -> None:
+def require_split(config: TrainConfig) -> None:
     """Refuses a split that is not among those named; the default, and "all", an environment may have beside them."""
+    split, named = config.env_kwargs["split"], config.env_spec.splits
     if named and split not in (*named, TrainConfig.split, "all"):
         raise unknown_name("split", split, named)
 

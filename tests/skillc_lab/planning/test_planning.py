@@ -250,6 +250,8 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
         (Machine(1), {"reference_sync_every": 5, "kl_coef": 0.0}, "with kl_coef=0 this run has none"),
         (Machine(1), {"reference_model": "other", "kl_coef": 0.0}, "Nothing asks for the reference"),
         (Machine(1), {"attention": "flash_attention_2", "engine": "transformers"}, "needs masks"),
+        (Machine(1), {"split": "valid_unsen"}, "Unknown split"),
+        (Machine(1), {"library": "no-such-folder"}, "no-such-folder"),
     ],
 )
 def test_what_training_refuses_does_not_fit(seven, machine, changes, says):
