@@ -49,7 +49,7 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
     """
     if isinstance(name, str) and (control := _control_of(name)):
         return _controlled(load_library(name.removesuffix(f":{control}")), control)
-    folder, packaged = _folder(name)
+    folder, packaged = library_folder(name)
     try:
         if not folder.is_dir():
             raise _no_library(name)
@@ -177,8 +177,8 @@ def check_inside(file: Path, folder: Path) -> None:
         raise SkillFileError(f"{file} is a link that leads out of {folder}; put a copy of the file there instead")
 
 
-def _folder(name: str | os.PathLike[str]) -> tuple[Path, bool]:
-    """A folder, or the one that an installed package names, and whether it is a package's.
+def library_folder(name: str | os.PathLike[str]) -> tuple[Path, bool]:
+    """Where a library lies: a folder, or the one that an installed package names; and whether it is a package's.
 
     A package names it as a package (its own folder), a path, or text.
     """

@@ -32,7 +32,7 @@ _REASONS = {
 def cache_folder(name: str) -> Path:
     """Where things of a kind lie that can be made again: a folder in ``$SKILLC_CACHE``, else in the user's cache."""
     base = os.environ.get("SKILLC_CACHE") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/skillc-gym"
-    return Path(base).expanduser() / name
+    return (Path(base).expanduser() / name).absolute()  # what lies there is read after a change of folder, too
 
 
 @contextmanager

@@ -159,10 +159,14 @@ ACTED: Mapping[str, tuple[str, Callable[[Sequence[Any]], str]]] = {
 that also says ``withdraws`` is of a method that may take the skill away."""
 
 
+_MOST = 1e15
+"""Beyond any count of a run: what a damaged file says."""
+
+
 def acted_cell(name: str, runs: Iterable[Mapping[str, Any]]) -> str:
     """A figure over a method's runs; "" where it has no such part, or the runs do not say."""
     known = [run for run in runs if run]
-    values = [run[name] for run in known if isinstance(run.get(name), int | float)]
+    values = [run[name] for run in known if isinstance(run.get(name), int | float) and abs(run[name]) < _MOST]
     if name == "withdrawn_at" and any(run.get("withdraws") or run.get("withdrawn_types") for run in known):
         left = {True: "not of all types", False: "never"}
         return ", ".join(str(run.get(name) or left[bool(run.get("withdrawn_types"))]) for run in known)

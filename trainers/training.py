@@ -42,6 +42,8 @@ class RunResult:
     """Updates done."""
     finished: bool
     """False if it was interrupted; calling :func:`run` again goes on."""
+    stopped: bool = False
+    """Whether it was asked to stop, and did not end by itself or by its time."""
 
     @property
     def policy(self) -> Path:
@@ -121,8 +123,7 @@ def run(config: TrainConfig, *, progress: Progress | None = None) -> RunResult:
     # One process speaks for all.
     progress = progress if progress is not None and _is_first_process() else SilentProgress()
     try:
-        encoder = getattr(recipe_in(config.env, config.method, config.method_options).memory, "embeddings", None)
-        asked = filter(None, (config.model_path, config.reference_path, encoder))
+        asked = filter(None, (config.model_path, config.reference_path, _encoder(config)))
         with without_bars(), hub_access(*asked), ExitStack() as stack:
             learner, checkpoint = prepare(config, progress, stack)
 
@@ -167,6 +168,8 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
     if config.lora_rank or objective.needs_reference:  # else the checkpoint holds all weights
         paths = dict.fromkeys((config.model_path, config.reference_path))
         read["starts_sha256"] = " ".join(weights_sha256(Path(path)) for path in paths)
+    if encoder := _encoder(config):
+        read["encoder_sha256"] = weights_sha256(Path(encoder))
     saved = read_checkpoint(checkpoint, config, split.digest, read) if checkpoint else None
     backend: Backend = BACKENDS.get(config.backend).make(config, objective, tokenizer, progress)
     rollouts = make_rollouts(config, token_policy(config, chat, backend.engine(chat)))
@@ -183,6 +186,11 @@ def prepare(config: TrainConfig, progress: Progress, stack: ExitStack) -> tuple[
         _open_files(learner, checkpoint, saved["step"] if saved else None, stack)
     _announce(learner, checkpoint)
     return learner, checkpoint
+
+
+def _encoder(config: TrainConfig) -> str | None:
+    """The sentence encoder by which the method's memory retrieves, if it does."""
+    return getattr(recipe_in(config.env, config.method, config.method_options).memory, "embeddings", None)
 
 
 def _checked(config: TrainConfig) -> Recipe:
@@ -261,7 +269,7 @@ def _train(learner: Learner, checkpoint: Path | None) -> bool:
 
 def _finish(learner: Learner, finished: bool) -> RunResult:
     folder, progress = learner.setup.folder, learner.setup.progress
-    result = RunResult(folder, learner.update, finished)
+    result = RunResult(folder, learner.update, finished, stopped=learner.stop_requested and not finished)
     if learner.is_main:
         write_json(folder.path / "what_acted.json", result.acted)
     if finished:

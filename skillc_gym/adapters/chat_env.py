@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from skillc_gym.chat import ChatFormat, Message
-from skillc_gym.envs.base import require_task
+from skillc_gym.envs.base import task_options
 from skillc_gym.envs.registry import env_spec, make_env
 from skillc_gym.episodes import Episode, EpisodeRecorder
 from skillc_gym.errors import ConfigError, SkillCError
@@ -196,7 +196,7 @@ class ChatEnv:
             raise ConfigError(
                 f"{condition=} asks for a skill, and {self._env.spec} has no library: ChatEnv(library=...)"
             )
-        require_task(self._env, task_id)  # else the episode under way, and the seeds, stay as they are
+        options = task_options(self._env, options)  # refused here, the episode under way and the seeds stay
         before = copy.deepcopy(self._seeds)
         seed = self._seed(seed)
         self.cut()  # whatever raises from here on: the episode before is over

@@ -22,8 +22,8 @@ __all__ = [
     "TextTaskEnv",
     "rendered",
     "require_render_mode",
-    "require_task",
     "reset_needed",
+    "task_options",
 ]
 
 Info = dict[str, Any]
@@ -46,13 +46,19 @@ def require_render_mode(mode: str | None, metadata: Mapping[str, Any]) -> str | 
     return None if mode is None else require_name("render mode", mode, known, "Leave it out for none.")
 
 
-def require_task(env: gymnasium.Env[Any, Any], task_id: str | None) -> None:
-    """Refuses a task that an environment of named tasks does not have: before a reset draws, or ends an episode."""
+def task_options(env: gymnasium.Env[Any, Any], options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Reset options as `TextTaskEnv.named_by_id` has them, for wrappers that choose tasks.
+
+    Refuses a task that an environment of named tasks does not have: before a reset draws, or ends an episode.
+    """
     core = env.unwrapped
+    named = core.named_by_id(options) if isinstance(core, TextTaskEnv) else options
+    task_id = (named or {}).get("task_id")
     if task_id is not None and hasattr(core, "task_type_of"):
         if not isinstance(task_id, str):
             raise ConfigError(f"A task is named by its id here, which is a text; got {task_id!r}")
         core.task_type_of(task_id)
+    return dict(named or {})
 
 
 class Snapshot(NamedTuple):
@@ -158,6 +164,10 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
     def _restore_state(self, state: Any) -> None:
         """Goes to a state of the current task; raises, if at all, before anything has changed."""
 
+    def named_by_id(self, options: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Returns reset options in which ``task_id`` names the task, whatever else may: the same, unless overridden."""
+        return options
+
     def _draw(self) -> str:
         """Chooses a task: evenly, unless overridden."""
         return self.task_ids[int(self.np_random.integers(len(self.task_ids)))]
@@ -177,13 +187,14 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
 
         Args:
             seed: Seeds the choice of tasks and whatever else is drawn.
-            options: ``{"task_id": ...}`` names the task; without it, the environment's generator chooses one.
+            options: ``{"task_id": ...}`` names the task (in WebShop ``{"session": 3}``, too, as upstream has it);
+                without it, the environment's generator chooses one.
 
         Raises:
             UnknownNameError: If the task id is not one of `task_ids`.
             ConfigError: If there is an option that is not known here.
         """
-        named = _task_option(options)
+        named = _task_option(self.named_by_id(options))
         kind = None if named is None else self.task_type_of(named)
         super().reset(seed=seed)
         self._task_id = ""  # whatever raises from here on: the episode before is over

@@ -13,7 +13,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.curricula.skills import InternalizationCurriculum
-from skillc_gym.envs.base import require_task
+from skillc_gym.envs.base import task_options
 from skillc_gym.errors import ConfigError, SkillCError
 from skillc_gym.panels import tasks_by_type
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper, require_no_autoreset
@@ -104,7 +104,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
-        require_task(self, (options or {}).get("task_id"))
+        options = task_options(self, options)
         with _drawing(self, seed, 1) as draws:
             # Always the same three draws, so that an option given once does not shift the episodes after it.
             task_ids = list(self._tasks.values())[int(draws.integers(len(self._tasks)))]
@@ -126,9 +126,9 @@ def _check_stack(env: gymnasium.Env[Any, Any]) -> None:
         )
 
 
-def _with_task(options: Mapping[str, Any] | None, drawn: str) -> dict[str, Any]:
+def _with_task(options: Mapping[str, Any], drawn: str) -> dict[str, Any]:
     """Reset options with a task: the one that they name, else the drawn one."""
-    named = {key: value for key, value in (options or {}).items() if key != "task_id" or value is not None}
+    named = {key: value for key, value in options.items() if key != "task_id" or value is not None}
     return {"task_id": drawn, **named}
 
 
@@ -215,7 +215,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""
-        require_task(self, (options or {}).get("task_id"))
+        options = task_options(self, options)
         with _drawing(self, seed, 2) as draws:
             proposed = self.curriculum.propose(1, draws)[0]
             return self.env.reset(seed=seed, options=_with_task(options, proposed))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from skill_library import BUILT_IN, SkillLibrary, load_library
+from skill_library import BUILT_IN, SkillLibrary, library_folder, load_library
 from skillc_gym.envs.registry import short_type
 from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
 from skillc_lab.cli.command import Command, say
@@ -106,7 +106,7 @@ def _own_evals(options: SkillTestOptions, config: TrainConfig) -> Mapping[SkillE
     own = stem if stem and not Path(options.skills).exists() else options.skills
     if own in BUILT_IN or options.per_type is not None or options.tasks is not None:
         return {}
-    return _tasks_of_evals(config, read_evals(Path(own)))
+    return _tasks_of_evals(config, read_evals(library_folder(own)[0]))
 
 
 def _tell(test: SkillTest, report: PolicyReport, *, graded_in_words: bool) -> None:

@@ -231,12 +231,8 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
     source = Path(options.source)
     if options.references and not source.is_dir():
         raise ConfigError("--references is about folders of skills; leave it out for a file or a library by its name")
-    if options.source in BUILT_IN and options.form:
-        raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
-    if options.source in BUILT_IN:
-        return list(load_library(options.source).skills)
-    if not source.is_dir() and not source.is_file():
-        raise ConfigError(f"There is neither a file nor a folder {options.source!r}, nor a library of that name")
+    if options.source in BUILT_IN or not (source.is_dir() or source.is_file()):
+        return _named_library(options)
     form: SkillFormat = FORMATS.get(options.form) if options.form else _form_of(source)
     if form.folder:
         return form.read(source, references=options.references)
@@ -246,6 +242,16 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
         raise SkillFileError(f"{source}: nested too deep") from error
     except ValueError as error:
         raise SkillFileError(f"{source}: {error}") from error
+
+
+def _named_library(options: ConvertSkillsOptions) -> list[Skill]:
+    try:
+        library = load_library(options.source)
+    except SkillFileError as error:
+        raise ConfigError(f"There is neither a file nor a folder {options.source!r}. {error}") from error
+    if options.form:
+        raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
+    return list(library.skills)
 
 
 def _form_of(source: Path) -> SkillFormat:

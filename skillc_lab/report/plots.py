@@ -182,7 +182,8 @@ def _mark_threshold(axes: Any, threshold: float) -> None:
 def draw_active(axes: Any, run: RunRecords) -> None:
     """Which types are active when, and why they left."""
     styles = type_styles(run.task_types)
-    active_ever = {kind for record in run.validations for kind in record.get("active", ())} | set(run.retirements)
+    listed = [record.get("active") for record in run.validations]
+    active_ever = {str(kind) for kinds in listed if isinstance(kinds, list) for kind in kinds} | set(run.retirements)
     for row, (kind, style) in enumerate(styles.items()):
         if kind in active_ever:
             _bar(axes, run, row, kind, style)

@@ -14,6 +14,7 @@ from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_gym.pages import printable
 from skillc_lab.skills.libraries import Flaw
 from skillc_lab.tables import Table
+from trainers.memory import specific_text
 
 Standing = Literal["same", "same and more", "changed", "not in it"]
 """How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
@@ -75,13 +76,17 @@ def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
 
 
 def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
-    """Holds a text against what the library says today at its grade, or at any where none is known."""
+    """Holds a text against what the library says today at its grade, or at any where none is known.
+
+    The library's text of the task type may stand there with its general skill or, as some memories show it, without.
+    """
     if not shown.text:
         return None
     if not library.serves(shown.task_type):
         return "not in it"
     grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
-    texts = [library.graded(grade).for_task(shown.task_type) for grade in grades]
+    told = [library.graded(grade) for grade in grades]
+    texts = [text for each in told for text in (each.for_task(shown.task_type), specific_text(each, shown.task_type))]
     if any(shown.text == each.text for each in texts):
         return "same"
     if any(each.text and shown.text.startswith(each.text + "\n\n") for each in texts):

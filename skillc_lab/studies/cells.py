@@ -25,6 +25,7 @@ from trainers.training import run, what_acted
 Memory = Literal["own", "library"]
 _CHANGED = {
     "library_sha256": "the skill library has changed",
+    "chat_sha256": "the wording of chat= has changed",
     "start_sha256": "its starting point has changed",
     "end_sha256": "the settings that its end is played with have changed",
     "files_sha256": "a file that its settings name, or its start's tokenizer, has changed",
@@ -44,7 +45,7 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
-    if not trained.finished and plan.training(cell).max_minutes is None:
+    if trained.stopped:
         raise KeyboardInterrupt
     if not trained.finished:
         return None
@@ -112,6 +113,7 @@ def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
     """Hashes of what a protocol only names: its files, and what the end is played with; None where it is not here."""
     return {
         "library_sha256": plan.library_sha256(cell),
+        "chat_sha256": plan.chat_sha256(cell),
         "start_sha256": plan.starts_sha256.get(cell.start),
         "end_sha256": plan.end_sha256(cell),
         "files_sha256": plan.files_sha256(cell),

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, unknown_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.evaluation import deciding_settings
 from trainers.recipes import get_recipe, recipe_in, recipe_names
-from trainers.rollout import library_sha256
+from trainers.rollout import chat_sha256, library_sha256
 from trainers.tracking import NO_WEIGHTS, sha256_of_file, weights_sha256
 
 UNTRAINED = "untrained"
@@ -229,6 +229,13 @@ class ComparisonPlan:
         """Hash of the texts of the skill library that a cell is shown; empty without one."""
         return library_sha256(self._played(cell))
 
+    def chat_sha256(self, cell: Cell) -> str | None:
+        """Hash of the wording that a cell is prompted with; None where that is a file that is not here."""
+        try:
+            return chat_sha256(self._played(cell))
+        except SkillCError:
+            return None
+
     def end_sha256(self, cell: Cell) -> str:
         """Hash of what the end is played with: the shared settings, also where a method overrides them in training."""
         return _sha256(deciding_settings(self.evaluation(cell, "")))
@@ -239,6 +246,8 @@ class ComparisonPlan:
         named = [config.chat_template, config.method_options.get("bank")]
         files = [sha256_of_file(path) for path in map(Path, filter(None, named)) if path.is_file()]
         beside = self._beside_weights_sha256[cell.start]
+        if encoder := config.method_options.get("embeddings"):
+            files += [found] if (found := weights_sha256(Path(encoder))) != NO_WEIGHTS else []
         return _sha256([*files, *beside, self._references_sha256.get(config.reference_model, "")])
 
     @cached_property

@@ -50,10 +50,16 @@ def test_bm25_follows_its_definition(query, texts):
     assert BM25()(query, texts).tolist() == pytest.approx(slow_bm25(query, texts, 0.9, 0.4), abs=1e-9)
 
 
-def test_an_encoder_that_is_not_there_is_said_in_words(tmp_path):
+def test_an_encoder_that_is_not_there_is_said_in_words(tmp_path, monkeypatch):
     pytest.importorskip("transformers")
-    with pytest.raises(MissingDataError, match="No sentence encoder at embeddings="):
-        similarity(str(tmp_path))
+
+    def asked(*_args, **_more):
+        raise AssertionError("a folder that is missing is no name to ask a hub for")
+
+    monkeypatch.setattr("socket.getaddrinfo", asked)
+    for folder in (tmp_path, "enc"):
+        with pytest.raises(MissingDataError, match="No sentence encoder at embeddings="):
+            similarity(str(folder))
 
 
 @pytest.fixture(scope="module")

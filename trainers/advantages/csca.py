@@ -115,8 +115,10 @@ class Contrast:
         mean = {key: float(value) for key, value in state["mean"].items()}
         if not all(map(math.isfinite, mean.values())):
             raise CheckpointError(f"The contrast's state is damaged: its averages are finite, got {mean}")
-        self._mean = mean
-        self._count = {key: int(value) for key, value in state["count"].items()}
+        count = {key: int(value) for key, value in state["count"].items()}
+        if any(value < 1 for value in count.values()):
+            raise CheckpointError(f"The contrast's state is damaged: its counts are at least 1, got {count}")
+        self._mean, self._count = mean, count
 
     def _config(self) -> dict[str, Any]:
         return {"decay": self.decay, "clip": self.clip, "bias_correction": self.bias_correction}

@@ -12,9 +12,16 @@ from typing import Any
 from skillc_gym.errors import ConfigError
 from trainers.stats import Interval, bootstrap_mean, paired_difference, wilson
 
+_MOST = 10**15
+"""Beyond any count of an episode: what a damaged file says."""
+
 
 def _count(value: Any) -> int | None:
-    return None if value is None else int(value)
+    if value is None:
+        return None
+    if not 0 <= int(value) < _MOST:
+        raise ValueError(f"{value!r:.40} is no number of replies or tokens")
+    return int(value)
 
 
 ARMS: Mapping[str, bool] = {"with": True, "without": False}

@@ -203,8 +203,15 @@ MEMORY_FILE = "skill_memory.json"
 
 def save_policy_memory(folder: Path, config: TrainConfig, state: Mapping[str, Any]) -> None:
     """Writes a memory's state beside the weights, with the method that can read it."""
-    method = {"preset": config.method, "preset_options": dict(config.method_options), "env": config.env}
+    options = {name: _whole_path(name, value) for name, value in config.method_options.items()}
+    method = {"preset": config.method, "preset_options": options, "env": config.env}
     write_json(folder / MEMORY_FILE, {**method, "state": dict(state)})
+
+
+def _whole_path(option: str, value: Any) -> Any:
+    """The option; the folder of an encoder so that it is found from elsewhere, too."""
+    encoder = option.rpartition(".")[2] == "embeddings" and isinstance(value, str) and Path(value).is_dir()
+    return str(Path(value).resolve()) if encoder else value
 
 
 def _texts(value: Any) -> Iterator[str]:

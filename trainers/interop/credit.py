@@ -10,7 +10,7 @@ from typing import Any
 from skillc_gym.curricula.skills import Retirement
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import CheckpointError, ConfigError, unknown_name
+from skillc_gym.errors import CheckpointError, ConfigError, SkillCError, unknown_name
 from trainers.advantages import FloatArray, Returns, RolloutBatch, per_rollout
 from trainers.allocation import Trials
 from trainers.recipes import Recipe, recipe_in
@@ -102,8 +102,14 @@ class GroupCredit:
         updates = state.get("updates", 0)
         if type(updates) is not int or updates < 0:
             raise CheckpointError(f"updates must be an integer from 0 on, got {updates!r}")
-        self.method.load_state_dict(state)
-        self._updates = updates
+        method = Method(self.method.recipe, self.method.curriculum.task_types, self.method.total_steps)
+        try:
+            method.load_state_dict(state)
+        except SkillCError:
+            raise
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+            raise CheckpointError(f"The method's state is damaged ({error!r})") from error
+        self.method, self._updates = method, updates
 
 
 def batch_of_records(records: Sequence[Record], returns: Returns = "won") -> RolloutBatch:

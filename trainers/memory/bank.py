@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from trainers.tracking.files import parse_object
 from trainers.writers.base import Draft
 
 FORMAT, VERSION = "skillc-bank", 1
+_NUMBERED = re.compile(r"s\d{5,18}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,14 @@ class Entry(Draft):
             raise TranscriptError(f"An entry cannot be read: {error}") from error
         if not (math.isfinite(entry.utility) and math.isfinite(entry.wins)):  # any ranking would be of no order
             raise TranscriptError(f"Entry {entry.name!r} has a utility or wins that are no finite number")
+        if entry.name in ("", "none") or "+" in entry.name:  # as episodes tell no text, and several
+            raise TranscriptError(
+                f"An entry cannot be called {entry.name!r}: episodes could not tell that they used it"
+            )
+        if entry.uses < 0 or entry.wins < 0:
+            raise TranscriptError(
+                f"Entry {entry.name!r} has {entry.uses} uses and {entry.wins:g} wins; both count from 0"
+            )
         return entry
 
 
@@ -153,6 +163,11 @@ class SkillBank:
         named = {entry.name: entry for entry in entries}
         if len(named) != len(entries) or not isinstance(added, int) or added < len(entries):
             raise TranscriptError("The bank's names are not unique, or it counts fewer entries than it has")
+        if (last := max((int(name[1:]) for name in named if _NUMBERED.fullmatch(name)), default=0)) > added:
+            raise TranscriptError(
+                f"The bank says that {added} entries were ever added, and has number {last}: it must "
+                "say at least that, or the next one takes a name that is taken"
+            )
         self._entries, self._added = named, added
         self.total_uses = sum(entry.uses for entry in entries)
 

@@ -13,6 +13,7 @@ import numpy as np
 from skill_library.errors import brief
 from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from trainers.advantages.grouping import FloatArray
+from trainers.models import hub_access
 from trainers.retrieval import RetrievalRule
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
@@ -66,8 +67,9 @@ class SentenceEmbeddings:
         with needs_extra("transformers", "train"):
             from transformers import AutoModel, AutoTokenizer
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-            self._model: Any = AutoModel.from_pretrained(model).eval()
+            with hub_access(model):  # a folder that is missing is no name to ask a hub for
+                self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
+                self._model: Any = AutoModel.from_pretrained(model).eval()
         except (OSError, ValueError) as error:
             raise MissingDataError(
                 f"No sentence encoder at embeddings={brief(model)}: neither a folder with a transformers encoder nor a "

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trainers.rollout.collect import GroupRollouts
     from trainers.rollout.opening import (
         chat_format,
+        chat_sha256,
         library_sha256,
         make_chat,
         make_prompts,
@@ -23,6 +24,6 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
-__all__ = ["GroupRollouts", "chat_format", "derive_seed"]
+__all__ = ["GroupRollouts", "chat_format", "chat_sha256", "derive_seed"]
 __all__ += ["library_sha256", "make_chat", "make_prompts", "make_rollouts", "panel_of", "require_split", "tasks_of"]
 __all__ += ["token_policy"]

@@ -129,6 +129,7 @@ _READ = {
     "same data= and options of the environment",
     "chat_sha256": "The wording of chat= has changed since {path} was written; put it back",
     "words_sha256": "The tokenizer or its chat template has changed since {path} was written; put it back",
+    "encoder_sha256": "The weights of the sentence encoder have changed since {path} was written; put them back",
     "starts_sha256": "The weights of model= or reference_model= have changed since {path} was written, which does not "
     "hold them; put them back",
 }

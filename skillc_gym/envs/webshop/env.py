@@ -117,6 +117,8 @@ class WebShopEnv(TextTaskEnv):
         theirs = read_upstream(upstream)
         if goals == "human" and theirs.get("goals") == "synthetic":
             raise ConfigError("goals='human' and human_goals=False contradict each other; leave one of them out.")
+        if show_attributes and theirs.get("show_attributes") is False:
+            raise ConfigError("show_attributes=True and show_attrs=False contradict each other; leave one of them out.")
         goals, show_attributes = theirs.get("goals", goals), theirs.get("show_attributes", show_attributes)
         require_name("observation mode", observation_mode, OBSERVATION_MODES)
         self.render_mode = require_render_mode(render_mode, self.metadata)
@@ -132,6 +134,7 @@ class WebShopEnv(TextTaskEnv):
         self.fixes = fixes(compat)
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
         self.tagger = find_tagger(noun_tagger)
+        self.tagger.nouns("red rug")  # what gives no nouns is refused here, and not at a purchase
         self._tagger_id = self.tagger.id
         self._nouns = nouns_of(self.catalog, self.tagger)
         self._longest = MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION
@@ -154,12 +157,9 @@ class WebShopEnv(TextTaskEnv):
         self.goals.index(task_id)
         return TASK_TYPE
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task: ``options`` name it by ``task_id``, or as upstream has it by ``{"session": 3}``, goal 3.
-
-        Without a name, one is drawn by the goals' weights.
-        """
-        return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
+    def named_by_id(self, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Returns reset options in which ``task_id`` names the goal; upstream's ``{"session": 3}`` is goal 3."""
+        return goal_of_session(options, self.goals.kind)
 
     def get_instruction_text(self) -> str:
         """Returns the instruction as upstream's method of this name does; on the last page, too, where that raises."""

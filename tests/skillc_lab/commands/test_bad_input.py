@@ -143,6 +143,7 @@ CASES = {
     ],
     "tools convert-skills": [
         ("nowhere x", "neither a file nor a folder"),
+        ("alfworld:blank x --form bank", "leave it out for the library"),
         ("alfworld x --types heat", "OLD=NEW"),
         ("alfworld x --env alfworld --types heat=warm", "NEW one of"),
         ("alfworld x --to yaml", "form of skills 'yaml'"),

@@ -83,7 +83,7 @@ def test_runs_are_compared_on_one_page(tmp_path, monkeypatch):
     for folder in (first, second):
         start = evaluate(folder / "before", 0)
     trained = [evaluate(folder / "after", steps) for folder, steps in ((first, 180), (second, 60))]
-    acted = {"bank_uses": None, "relabelled_updates": 0.5, "withdrawn_at": None, "entries_added": "<b>"}
+    acted = {"bank_uses": 10**400, "relabelled_updates": 0.5, "withdrawn_at": None, "entries_added": "<b>"}
     write_json(first / "what_acted.json", acted)
     made = make_report(first, versus=[second])
     page = Outline(made.page).text
@@ -250,6 +250,7 @@ def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
         0: {"active": kinds, "gap": dict.fromkeys(kinds)},
         2: {"active": kinds[1:], "retired": [{"type": "heat", "reason": "gap"}]},
         4: {"active": kinds[2:]},
+        6: {"active": None},
     }
     updates = {step: {"active": active} for step, active in enumerate((kinds, kinds, kinds[1:], kinds[2:]), 1)}
     assert run_of(validated, updates).retirements == {"heat": (2, "gap"), "cool": (3, "budget")}

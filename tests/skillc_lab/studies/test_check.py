@@ -122,6 +122,20 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
     assert read_cell(replace(older), cell) == result
 
 
+def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_retrieves(plan, tmp_path, monkeypatch):
+    encoder = shutil.copytree(shipped_policy(), tmp_path / "encoder")
+    config = plan.config.with_(method="d2skill", method_options={"embeddings": str(encoder)})
+    plan = replace(plan, config=config, methods=("d2skill",))
+    cell = plan.cells[0]
+    (plan.folder / "cells").mkdir(parents=True, exist_ok=True)
+    write_cell(plan, cell, result_of(cell))
+    assert read_cell(plan, cell)
+    (encoder / "model.safetensors").write_bytes(b"others")
+    monkeypatch.setattr("skillc_lab.studies.plan.chat_sha256", lambda config: "another")
+    with pytest.raises(CheckpointError, match=r"wording of chat= has changed.*a file that its settings name"):
+        read_cell(plan, cell)
+
+
 def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):
     studies.write_comparison(plan, [result_of(cell) for cell in plan.jobs])
     for module in (run, run_folder):

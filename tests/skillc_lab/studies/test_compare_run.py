@@ -113,10 +113,10 @@ def test_a_damaged_file_is_named_with_the_remedy(toy_folder, tmp_path):
 
 def test_an_interrupted_cell_is_the_last(toy_folder, tmp_path, monkeypatch):
     begun: list[str] = []
-    stopped = SimpleNamespace(finished=False)
+    plan, stopped = plan_of(toy_folder, tmp_path), SimpleNamespace(finished=False, stopped=True)
     monkeypatch.setattr(cells, "run", lambda config: begun.append(config.run) or stopped)
     with pytest.raises(KeyboardInterrupt):
-        comparison.compare(plan_of(toy_folder, tmp_path))
+        comparison.compare(replace(plan, config=plan.config.with_(max_minutes=60.0)))
     assert len(begun) == 1
 
 

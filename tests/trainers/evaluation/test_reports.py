@@ -98,6 +98,7 @@ def test_reports_of_older_versions_are_read() -> None:
     [
         *("", "[1]", '{"outcomes": [{"won_with": "x"}]}'),
         json.dumps({**play([], []).to_json(), "outcomes": [{"well_formed_with": []}]}),
+        json.dumps(play([True], [True]).to_json()).replace('"well_formed_with": ', '"well_formed_with": 1' + "0" * 400),
         json.dumps({**play([], []).to_json(), "panel_sha256": "another"}),
     ],
 )

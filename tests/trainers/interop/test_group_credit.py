@@ -71,6 +71,32 @@ def test_a_damaged_state_is_refused_before_anything_moves(updates):
     assert fresh.state_dict() == GroupCredit("mine", task_types=TYPES).state_dict()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(
+            {name: value}
+            for name in ("visits", "contrast", "allocation", "curriculum", "preset")
+            for value in (None, [])
+        ),
+        {"options": 5},
+        {"contrast": {"count": {"heat": 0}}},
+    ],
+    ids=str,
+)
+def test_a_state_that_is_damaged_inside_moves_nothing_either(damage):
+    credit = GroupCredit("mine", task_types=TYPES)
+    credit.advantages(UPDATE)
+    state = credit.state_dict()
+    ((name, value),) = damage.items()
+    if isinstance(value, dict):
+        value = {**state[name], "count": dict.fromkeys(state[name]["mean"], 0)}
+    fresh = GroupCredit("mine", task_types=TYPES)
+    with pytest.raises(CheckpointError):
+        fresh.load_state_dict({**state, name: value})
+    assert fresh.state_dict() == GroupCredit("mine", task_types=TYPES).state_dict()
+
+
 def test_validation_opens_the_gate_and_retires():
     credit = GroupCredit("mine", task_types=TYPES, capacity=(1,), total_steps=10)
     panel = [record("a", 1, 1.0), record("a", 0, 0.0)]

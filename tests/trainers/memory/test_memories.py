@@ -104,6 +104,9 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
         ([HEAD, {"name": "s00001"}], "fields"),
         *(([HEAD, {**ENTRY, name: math.nan}], "no finite number") for name in ("utility", "wins")),
         *(([{**HEAD, "added": added}], "counts fewer") for added in ("x", None)),
+        ([HEAD, {**ENTRY, "name": "s00002"}], "takes a name that is taken"),
+        *(([HEAD, {**ENTRY, "name": name}], "cannot be called") for name in ("", "none", "heat+cool")),
+        *(([HEAD, {**ENTRY, name: -1}], "both count from 0") for name in ("uses", "wins")),
         *(
             ([HEAD, {**ENTRY, name: value}], f"{name} must be")
             for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))

@@ -48,7 +48,11 @@ def open_games(
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
     path = data_path(data)
-    games = _file_games(path, split, types, stamp_of(Path(path), split))
+    stamp = stamp_of(Path(path), split)
+    if _source(path, split, stamp).has_grown():
+        _source.cache_clear()
+        _file_games.cache_clear()
+    games = _file_games(path, split, types, stamp)
     if not games.task_ids:
         raise MissingDataError(f"{path} has no task of the types {', '.join(types)} in the split {split!r}.")
     return games

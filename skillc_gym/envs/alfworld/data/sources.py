@@ -11,7 +11,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from skill_library import read_bounded
@@ -41,10 +41,17 @@ class FolderSource:
 
     def __init__(self, root: Path, split: str) -> None:
         self._root = _layout_root(root, split)
-        files = _game_files(self._root / split)
-        found = (("/".join((split, *path.parts[-3:-1])), path) for path in files)
-        self._paths = {name: path for name, path in sorted(found) if _is_playable(name) and _solvable_file(path)}
+        files = {"/".join((split, *path.parts[-3:-1])): path for path in _game_files(self._root / split)}
+        playable = {name: files[name] for name in sorted(files) if _is_playable(name)}
+        self._awaited = [path for path in playable.values() if not os.path.lexists(path)]
+        found = {name: path for name, path in playable.items() if os.path.lexists(path)}
+        _require_printable(found.values())
+        self._paths = {name: path for name, path in found.items() if _solvable_file(path)}
         self.task_ids = tuple(self._paths)
+
+    def has_grown(self) -> bool:
+        """Whether games have come since into folders that had none, as while they are unpacked."""
+        return any(map(os.path.lexists, self._awaited))
 
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
@@ -96,6 +103,10 @@ class ArchiveSource:
         """Returns the content of a game file of this split."""
         return zlib.decompressobj(zdict=self._shared).decompress(self._packed[task_id])
 
+    def has_grown(self) -> bool:
+        """No: what was read stays, and another archive is another source."""
+        return False
+
     def state_of(self, task_id: str) -> tuple[int, ...]:
         """Nothing: what was read stays."""
         return ()
@@ -140,14 +151,17 @@ def _is_playable(task_id: str) -> bool:
 
 
 def _game_files(folder: Path) -> Iterator[Path]:
-    """Finds the game files two folders down, among a bounded number of folders."""
+    """Where the games of the folders two down are, or would be, among a bounded number of folders."""
     budget = iter(range(MAX_FOLDERS))
     for task in _folders(folder, budget):
         for trial in _folders(task, budget):
-            if os.path.lexists(trial / GAME_FILE):
-                if not f"{task.name}{trial.name}".isprintable():
-                    raise InvalidGameError(f"{trial.parts[-2:]!a} under {folder} are names that cannot be printed.")
-                yield trial / GAME_FILE
+            yield trial / GAME_FILE
+
+
+def _require_printable(files: Iterable[Path]) -> None:
+    for *place, task, trial, _ in (path.parts for path in files):
+        if not f"{task}{trial}".isprintable():
+            raise InvalidGameError(f"{(task, trial)!a} under {Path(*place)} are names that cannot be printed.")
 
 
 def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:

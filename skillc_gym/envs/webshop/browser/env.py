@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from weakref import finalize
 
@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode
+from skillc_gym.envs.base import Info, Outcome, Snapshot, TextTaskEnv, rendered, require_render_mode, reset_needed
 from skillc_gym.envs.webshop.browser.chromium import BrowserLostError
 from skillc_gym.envs.webshop.browser.launch import BrowserSettings
 from skillc_gym.envs.webshop.browser.parsed_page import ParsedPage
@@ -28,7 +28,6 @@ from skillc_gym.envs.webshop.browser.transports import (
     local_site,
 )
 from skillc_gym.envs.webshop.env import ShopState, WebShopEnv
-from skillc_gym.envs.webshop.shop.compat import goal_of_session
 from skillc_gym.envs.webshop.shop.pages import MAX_ACTION, read_action
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.errors import ConfigError, require_name
@@ -150,13 +149,17 @@ class WebShopBrowserEnv(TextTaskEnv):
         assert self._parsed is not None
         return self._parsed
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
-        """Starts a task, named or drawn as `WebShopEnv.reset` has it."""
-        return super().reset(seed=seed, options=goal_of_session(options, self.goals.kind))
+    def named_by_id(self, options: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Returns reset options in which ``task_id`` names the goal, as `WebShopEnv.named_by_id` does."""
+        return self.core.named_by_id(options)
 
     def render(self) -> Any:
         """Returns a picture of the page: uint8 of shape (height, width, 3); None unless render_mode is "rgb_array"."""
-        return self._picture() if self.render_mode == "rgb_array" else None
+        if self.render_mode != "rgb_array":
+            return None
+        if not self._task_id:
+            raise reset_needed()
+        return self._picture()
 
     def restore(self, snapshot: Snapshot) -> tuple[str, Info]:
         """Goes back to a snapshot, of this environment or of a ``skillc/WebShop-v0`` with the same shop."""

@@ -99,7 +99,7 @@ MAX_OPTION = 10_000
 """Characters of an option's value: a reward compares two letter by letter, in time that grows with their product."""
 _ENTRY = ("attributes", "instruction", "instruction_attributes")
 _UNPRICED = (100.0,)
-_HALF, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\ufffd"
+_UNWRITABLE, _REPLACEMENT = re.compile("[\0\ud800-\udfff]"), "\ufffd"
 _NOT_PRICE = re.compile(r"[^\d.]")
 
 
@@ -138,7 +138,7 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
     )
     mended = changed_texts(product, writable)
     if mended:
-        notes.append(f"halves of surrogate pairs replaced in {', '.join(mended)}")
+        notes.append(f"halves of surrogate pairs or U+0000 replaced in {', '.join(mended)}")
         product = replace(product, **mended)
     if instruction is not None and not product.makes_goals:
         notes.append(f"{product.combinations:.3g} combinations of options: no synthetic goals are made of them")
@@ -162,8 +162,13 @@ def changed_texts(product: Product, change: Callable[[Any], Any]) -> dict[str, A
     return {name: other for name, value in values.items() if (other := change(value)) != value}
 
 
-# Halves of surrogate pairs, which JSON can hold and no file or terminal can take.
-writable = partial(in_texts, lambda text: text if text.isascii() else _HALF.sub(_REPLACEMENT, text))
+def _writable(text: str) -> str:
+    plain = text.isascii() and "\0" not in text
+    return text if plain else _UNWRITABLE.sub(_REPLACEMENT, text)
+
+
+writable = partial(in_texts, _writable)
+"""Replaces halves of surrogate pairs, which JSON can hold and no file can take, and U+0000, which no browser shows."""
 
 
 def read_asin(row: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -46,8 +46,17 @@ class NounTagger:
     """Finds the nouns of a name in lower case, and remembers them; `noun_tagger` makes it of its ``source``."""
 
     def __init__(self, name: str, find: Callable[[str], Sequence[str]], source: object) -> None:
-        self.id, self.find, self._source = name, find, source
-        self.nouns = lru_cache(_CACHED)(lambda title: tuple(find(title)))
+        self.id, self._find, self._source = name, find, source
+        self.nouns = lru_cache(_CACHED)(self.find)
+
+    def find(self, title: str) -> tuple[str, ...]:
+        """Asks anew; a ConfigError for what is no several texts."""
+        found = self._find(title)
+        if isinstance(found, str) or not isinstance(found, Iterable):
+            raise ConfigError(
+                f"noun_tagger gives the nouns of a name, as a list; for {title[:40]!r} it gave {found!r:.80}"
+            )
+        return tuple(found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return noun_tagger, (self._source,)
@@ -60,6 +69,11 @@ def _builtin_nouns(name: str) -> list[str]:
 
 def _spacy_tagger(model: str) -> NounTagger:
     """Asks an installed spaCy model, as upstream does: its NOUN and PROPN tokens; MissingExtraError without it."""
+    if not model.isidentifier():
+        raise ConfigError(
+            f"noun_tagger names an installed model of spaCy, such as en_core_web_sm; got {model!r}. For a model in a "
+            "folder give a function from a name to its nouns, around spacy.load(folder)."
+        )
     if find_spec("spacy") is None or find_spec(model) is None:
         remedy = missing_extra(f"spaCy or its model {model}", "spacy")
         raise MissingExtraError(f"{remedy} and: python -m spacy download {model}")

@@ -129,6 +129,17 @@ def test_a_set_that_was_opened_follows_what_is_fetched_later(folder, tmp_path):
     assert again.manifest_sha256 != before
 
 
+def test_games_that_are_still_being_unpacked_are_found_when_they_are_there(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    whole = open_games(folder, split="valid_seen").task_ids
+    last = tmp_path / "json_2.1.1" / whole[-1] / "game.tw-pddl"
+    content = last.read_bytes()
+    last.unlink()  # its folder is there, as while an archive is unpacked over another
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole[:-1]
+    last.write_bytes(content)
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole
+
+
 def test_games_of_some_types_are_not_called_foreign(alfworld_data):
     with pytest.raises(InvalidGameError, match=r"types heat of the split 'valid_seen'.*without task_types"):
         require_official(open_games(alfworld_data, split="valid_seen", task_types="heat"))

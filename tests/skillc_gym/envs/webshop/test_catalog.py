@@ -108,6 +108,9 @@ def test_the_variable_names_a_folder(files, monkeypatch):
     monkeypatch.setenv("SKILLC_CACHE", "~/kept")
     assert cache_folder("webshop") == files.parent / "kept" / "webshop"
     assert open_catalog() is open_catalog(files)
+    monkeypatch.setenv("SKILLC_CACHE", "kept")
+    monkeypatch.chdir(files.parent)
+    assert cache_folder("webshop") == files.parent / "kept" / "webshop"
     for named, said in ((files.parent, f"{files.parent}.*WEBSHOP_DATA"), ("~/nowhere", "nowhere.*WEBSHOP_DATA")):
         monkeypatch.setenv("WEBSHOP_DATA", str(named))
         with pytest.raises(MissingDataError, match=said):
@@ -470,8 +473,8 @@ def test_a_number_without_end_costs_its_row_at_most(tmp_path, place):
     assert open_catalog(tmp_path).product(0).attributes == ("soft",)
 
 
-def test_halves_of_surrogate_pairs_are_replaced(tmp_path):
-    half = "\ud83d"
+@pytest.mark.parametrize("half", ["\ud83d", "\0"])
+def test_what_no_file_or_browser_takes_is_replaced(half, tmp_path):
     options = {f"co{half}": [{"value": f"re{half}"}]}
     odd = {**ROW, "asin": "B00" + half, "name": f"Rug {half} red", "customization_options": options}
     entry = {"instruction": f"find a rug{half}", "attributes": [f"soft{half}"], "instruction_attributes": []}

@@ -238,8 +238,12 @@ def test_the_default_does_not_depend_on_what_is_installed_and_a_function_becomes
     tagger = noun_tagger(str.split)
     assert (tagger.nouns("Red Rug"), tagger.id) == (("Red", "Rug"), "function-str.split")
     assert noun_tagger(tagger) is tagger
-    with pytest.raises(ConfigError, match="noun_tagger"):
-        noun_tagger(3)
+    for wrong in (3, "../model", "a..b", ""):
+        with pytest.raises(ConfigError, match="noun_tagger"):
+            noun_tagger(wrong)
+    for wrong in (str.lower, lambda name: None):
+        with pytest.raises(ConfigError, match="gives the nouns of a name"):
+            noun_tagger(wrong).nouns("rug")
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[spacy\]"):
         noun_tagger("en_no_such_model")
 

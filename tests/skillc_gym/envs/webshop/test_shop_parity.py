@@ -13,6 +13,7 @@ from skillc_gym.envs.webshop.catalog import generate_rows
 from skillc_gym.envs.webshop.catalog.image_features import ImageFeatures
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.errors import CatalogError, ConfigError, MissingDataError
+from skillc_gym.wrappers import SkillCurriculum, SkillInjection
 
 CASES = {
     parity_webshop.compare_colors: 1,
@@ -50,6 +51,9 @@ def test_the_number_of_products(tmp_path):
 def test_sessions_are_numbers_of_goals(env):
     for options in ({"session": 3}, {"task_id": 3}, {"session": np.int64(3)}):
         assert env.reset(options=options) == env.reset(options={"task_id": "synthetic/3"})
+    wrapped = SkillCurriculum(SkillInjection(env, "webshop"), {"task_types": ("shopping",)})
+    for options in ({"session": 3}, {"task_id": 3}, {"task_id": "synthetic/3"}):
+        assert wrapped.reset(options=options)[1]["task_id"] == "synthetic/3"
     for options in ({"session": "3"}, {"session": True}, {"session": 1, "task_id": 1}):
         with pytest.raises(ConfigError, match="number of a goal"):
             env.reset(options=options)

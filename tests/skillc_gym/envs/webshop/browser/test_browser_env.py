@@ -104,6 +104,9 @@ def test_pictures_show_the_page_however_late_its_files_come(make_env, monkeypatc
     time.sleep(0.6)
     assert np.array_equal(env.render(), after["screenshot"])
     assert "Total results" in after["text"]
+    env.close()
+    with pytest.raises(gymnasium.error.ResetNeeded):  # and no browser is started for it
+        env.unwrapped.render()
 
 
 @pytest.mark.parametrize("transport", ["served", "swap"])
