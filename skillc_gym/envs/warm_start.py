@@ -72,17 +72,20 @@ class DemoTasks:
 
 @dataclass(frozen=True)
 class WarmStart:
-    """How a small policy is cloned from demonstrations in an environment."""
+    """How a small policy is cloned from demonstrations in an environment.
+
+    The environment's constructor takes ``data`` ("generated", or where a data set lies) and ``generator``.
+    """
 
     expert: str
     """``module:function`` that makes a `Demonstrator` from the first info and a bool: True for one that errs."""
     error_rates: Mapping[str, float]
     """Per task type, how probably a demonstration without skill leaves out the essential step."""
-    generator: Mapping[str, Any]
-    """The family of generated tasks of the shipped policy and of the demonstration."""
-    policy: str
-    """Folder of the shipped policy ("shipped"): absolute, or inside the trainers' warm start."""
     demo: DemoTasks
+    generator: Mapping[str, Any] = field(default_factory=dict)
+    """The family of generated tasks of the shipped policy and of the demonstration."""
+    policy: str = ""
+    """Folder of the shipped policy ("shipped"): absolute, or inside the trainers' warm start; "" for none."""
     spelling: Spelling = PLAIN_WORDS
     min_count: int = 1
     """Words that demonstrations hold more seldom are unknown to the policy."""

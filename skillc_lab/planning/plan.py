@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from skillc_gym.errors import ConfigError, SkillCError
+from skillc_gym.errors import ConfigError, SkillCError, require_name
 from skillc_lab.planning.memory import (
     Part,
     Workload,
@@ -21,11 +21,12 @@ from skillc_lab.planning.memory import (
 )
 from skillc_lab.planning.setups import GIB, Machine, typed_words
 from skillc_lab.planning.shapes import ModelShape, config_of, shape_of
-from trainers.base import check_sharded
+from trainers.base import check_sharded, load_object
 from trainers.config import TrainConfig
 from trainers.engines import IN_PROCESS, check_engine
 from trainers.recipes import Method, recipe_in
 from trainers.rollout import library_sha256, require_split
+from trainers.tracking.loggers import LOGGERS
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,8 @@ def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator
         partial(check_engine, config.engine, training=True),
         partial(check_run, config, recipe, machine.gpus),
         partial(require_split, config),
+        partial(_require_types, config),
+        partial(_require_extensions, config),
         partial(library_sha256, config),  # reads its files
         partial(check_reference, config, needed=work.reference),
         partial(Method(recipe, ("any",), config.steps).n_plus, "any", config.group_size),
@@ -204,6 +207,19 @@ def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator
         yield "precision=bfloat16_copy needs whole weights in every process; shard with bfloat16."
     if machine.sharding == "zero3":
         yield from _refused_by_deepspeed(config, {loss.teacher.weights for loss in recipe.losses if loss.teacher})
+
+
+def _require_types(config: TrainConfig) -> None:
+    named = config.env_spec.task_types
+    for kind in config.task_types or () if named else ():
+        require_name("task type", kind, (*named, *named.values()))
+
+
+def _require_extensions(config: TrainConfig) -> None:
+    for path in config.metrics:
+        load_object(path, "metric")
+    for name in config.report_to:
+        LOGGERS.get(name)
 
 
 def _refused_by_deepspeed(config: TrainConfig, teachers: Container[str]) -> Iterator[str]:

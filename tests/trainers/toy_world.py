@@ -100,8 +100,6 @@ def spec(library: Path) -> EnvSpec:
         warm_start=WarmStart(
             expert=f"{__name__}:Electrician",
             error_rates={"blown": 1.0, "sound": 0.0},
-            generator={},
-            policy="",
             demo=demo,
         ),
     )

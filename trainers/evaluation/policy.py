@@ -53,11 +53,12 @@ class PolicyReport:
     trials: TrialReport | None = None
     identity: Mapping[str, Any] = field(default_factory=dict)
 
-    def save_all(self, folder: Path) -> None:
+    def save_all(self, folder: Path | str) -> None:
         """Writes report, transcripts, config, versions and agent, and usage, trials and the folder ``greedy`` if any.
 
         ``evaluation.json`` says which evaluation the folder holds: :func:`evaluate_policy` refuses it to others.
         """
+        folder = Path(folder)
         make_folder(folder)
         for name in ("greedy", "trials.json", *(path.name for path in folder.glob("transcripts-trial-*.jsonl"))):
             remove(folder / name)  # of an evaluation that did not come to its report
@@ -123,7 +124,7 @@ def evaluate_policy(
     agent: EvaluatedAgent | None = None,
     memory: Literal["own", "library"] = "own",
     progress: Progress | None = None,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
 ) -> PolicyReport:
     """Plays a split's tasks with and without the skill.
 
@@ -157,6 +158,7 @@ def evaluate_policy(
         check_model(config.model_path)
     require_library(config)
     unlike, identity = unlike_policy(config), dict[str, Any]()
+    folder = None if folder is None else Path(folder)
     if folder is not None:
         identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
         _check_folder(folder, identity)

@@ -47,9 +47,13 @@ def _patch(options: argparse.Namespace) -> None:
     for path, before, after in changes:
         names = f"a/{path.relative_to(options.checkout)}", f"b/{path.relative_to(options.checkout)}"
         _say(*difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=1))
-    if options.write:
-        for path, _, after in changes:
+    for done, (path, _, after) in enumerate(changes if options.write else ()):
+        try:
             path.write_text(after, encoding="utf-8", newline="")
+        except OSError as error:
+            for other, before, _ in changes[:done]:
+                other.write_text(before, encoding="utf-8", newline="")
+            raise ConfigError(f"{path} cannot be written ({error}); nothing is changed") from error
     if not changes:
         _say("Both lines are there already", to=sys.stderr)
     elif not options.write:
@@ -62,7 +66,7 @@ def _changes(checkout: Path) -> Iterator[tuple[Path, str, str]]:
         path, ours = checkout / _PACKAGES / name / "__init__.py", "from skillc_gym.adapters.verl_agent import"
         try:
             text = path.read_bytes().decode("utf-8")  # line ends stay as they are
-        except OSError as error:
+        except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path} cannot be read ({error}): name a checkout of verl-agent or a fork") from error
         line = re.compile(rf"^from \.envs import build_{name}_envs[ \t]*(?=\r?$)", re.MULTILINE)
         changed = line.sub(f"{ours} build_{name}_envs", text)

@@ -393,6 +393,24 @@ def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
     assert main(["patch", "nowhere"]) == 2
 
 
+def test_a_patch_that_cannot_be_written_changes_nothing(checkout, capsys, monkeypatch):
+    places = [next(checkout.rglob(f"{name}/__init__.py")) for name in ("alfworld", "webshop")]
+    before, write = [place.read_bytes() for place in places], Path.write_text
+
+    def refuse(path, *args, **more):
+        if path == places[1]:
+            raise PermissionError(13, "Permission denied")
+        return write(path, *args, **more)
+
+    monkeypatch.setattr(Path, "write_text", refuse)
+    assert main(["patch", str(checkout), "--write"]) == 2
+    assert f"{places[1]} cannot be written" in capsys.readouterr().err
+    assert [place.read_bytes() for place in places] == before
+    places[0].write_bytes(b"\xff")
+    assert main(["patch", str(checkout)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
 def test_panel_prints_a_task_a_line(capsys):
     assert main(["panel", "--members", "5", "--data", "generated"]) == 0
     said = capsys.readouterr()

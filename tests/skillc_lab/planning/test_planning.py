@@ -251,6 +251,9 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
         (Machine(1), {"reference_model": "other", "kl_coef": 0.0}, "Nothing asks for the reference"),
         (Machine(1), {"attention": "flash_attention_2", "engine": "transformers"}, "needs masks"),
         (Machine(1), {"split": "valid_unsen"}, "Unknown split"),
+        (Machine(1), {"task_types": ("heat", "bad")}, "Unknown task type 'bad'"),
+        (Machine(1), {"metrics": ("no:f",)}, "'no'"),
+        (Machine(1), {"report_to": ("paper",)}, "Unknown logger 'paper'"),
         (Machine(1), {"library": "no-such-folder"}, "no-such-folder"),
     ],
 )

@@ -88,7 +88,7 @@ def test_a_panel_is_named_task_by_task(tmp_path: Path) -> None:
         open_panel(SHOP, 0)
     for stale in ("evaluation.json", "trials.json", "transcripts-trial-2.jsonl"):
         (tmp_path / stale).touch()
-    evaluate_policy(SHOP, tasks=tasks, folder=tmp_path).save_all(tmp_path)
+    evaluate_policy(SHOP, tasks=tasks, folder=str(tmp_path)).save_all(str(tmp_path))
     assert not [*tmp_path.glob("*trial*")], "of one that did not come to its report"
     with pytest.raises(ConfigError, match="tasks_sha256"):
         evaluate_policy(SHOP, tasks=tasks[:1], folder=tmp_path)
