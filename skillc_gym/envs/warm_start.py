@@ -70,7 +70,7 @@ class DemoTasks:
     """Environment variable with the place of a data set to take where none is named."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WarmStart:
     """How a small policy is cloned from demonstrations in an environment.
 

@@ -192,7 +192,7 @@ class ConvertSkillsOptions:
     """
 
     source: Annotated[str, tyro.conf.Positional]
-    """What to read: a folder, a file, or the name of a built-in library."""
+    """What to read: a folder, a file, or a library or its control by name."""
     target: Annotated[Path, tyro.conf.Positional]
     """What to write: a new folder, or a file with --to sections and --to bank."""
     to: str = "library"
@@ -245,10 +245,7 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
 
 
 def _named_library(options: ConvertSkillsOptions) -> list[Skill]:
-    try:
-        library = load_library(options.source)
-    except SkillFileError as error:
-        raise ConfigError(f"There is neither a file nor a folder {options.source!r}. {error}") from error
+    library = load_library(options.source)
     if options.form:
         raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
     return list(library.skills)

@@ -16,9 +16,10 @@ from skillc_lab.skills.libraries import Flaw
 from skillc_lab.tables import Table
 from trainers.memory import specific_text
 
-Standing = Literal["same", "same and more", "changed", "not in it"]
-"""How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; under the name of
-its skill another text; or no skill of that name for the task type."""
+Standing = Literal["same", "same and more", "its own alone", "changed", "not in it"]
+"""How a shown text stands to a library: equal to its text; that and more behind it, as agents add it; equal to the task
+type's own skills without the general ones, as some memories show it; under the name of its skill another text; or no
+skill of that name for the task type."""
 
 _COPIES = "eval-*/*/outputs/transcripts.jsonl"
 
@@ -76,21 +77,20 @@ def shown_texts(episodes: Iterable[Episode]) -> list[ShownText]:
 
 
 def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
-    """Holds a text against what the library says today at its grade, or at any where none is known.
-
-    The library's text of the task type may stand there with its general skill or, as some memories show it, without.
-    """
+    """Holds a text against what the library says today at its grade, or at any where none is known."""
     if not shown.text:
         return None
     if not library.serves(shown.task_type):
         return "not in it"
     grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
     told = [library.graded(grade) for grade in grades]
-    texts = [text for each in told for text in (each.for_task(shown.task_type), specific_text(each, shown.task_type))]
+    texts = [each.for_task(shown.task_type) for each in told]
     if any(shown.text == each.text for each in texts):
         return "same"
     if any(each.text and shown.text.startswith(each.text + "\n\n") for each in texts):
         return "same and more"
+    if any(shown.text == specific_text(each, shown.task_type).text for each in told):
+        return "its own alone"
     named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
     return "changed" if named else "not in it"
 

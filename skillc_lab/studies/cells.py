@@ -26,6 +26,7 @@ Memory = Literal["own", "library"]
 _CHANGED = {
     "library_sha256": "the skill library has changed",
     "chat_sha256": "the wording of chat= has changed",
+    "encoder_sha256": "its method's sentence encoder has changed",
     "start_sha256": "its starting point has changed",
     "end_sha256": "the settings that its end is played with have changed",
     "files_sha256": "a file that its settings name, or its start's tokenizer, has changed",
@@ -45,7 +46,7 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         write_cell(plan, cell, result)
         return result
     trained = run(plan.training(cell))
-    if trained.stopped:
+    if trained.stopped or not (trained.finished or plan.training(cell).max_minutes):
         raise KeyboardInterrupt
     if not trained.finished:
         return None
@@ -114,6 +115,7 @@ def _texts(plan: ComparisonPlan, cell: Cell) -> dict[str, str | None]:
     return {
         "library_sha256": plan.library_sha256(cell),
         "chat_sha256": plan.chat_sha256(cell),
+        "encoder_sha256": plan.encoder_sha256(cell),
         "start_sha256": plan.starts_sha256.get(cell.start),
         "end_sha256": plan.end_sha256(cell),
         "files_sha256": plan.files_sha256(cell),

@@ -246,9 +246,13 @@ class ComparisonPlan:
         named = [config.chat_template, config.method_options.get("bank")]
         files = [sha256_of_file(path) for path in map(Path, filter(None, named)) if path.is_file()]
         beside = self._beside_weights_sha256[cell.start]
-        if encoder := config.method_options.get("embeddings"):
-            files += [found] if (found := weights_sha256(Path(encoder))) != NO_WEIGHTS else []
         return _sha256([*files, *beside, self._references_sha256.get(config.reference_model, "")])
+
+    def encoder_sha256(self, cell: Cell) -> str | None:
+        """Hash of the sentence encoder that a cell's method is given; None where there is none here."""
+        options = self.training(cell).method_options if cell.trained else {}
+        named = [place for name, place in options.items() if name.rpartition(".")[2] == "embeddings" and place]
+        return next((found for place in named if (found := weights_sha256(Path(place))) != NO_WEIGHTS), None)
 
     @cached_property
     def _beside_weights_sha256(self) -> Mapping[str, list[str]]:

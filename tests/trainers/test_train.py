@@ -329,7 +329,7 @@ def test_interrupted_once_finishes_the_step_and_saves(toy: Make) -> None:
     config, before = toy(save_every=100), signal.getsignal(signal.SIGTERM)
     result = run(config, progress=Asks())
     assert signal.getsignal(signal.SIGTERM) is before
-    assert not result.finished
+    assert (result.finished, result.stopped) == (False, True)
     assert [path.name for path in result.folder.saved.complete()] == [f"step-{result.step:06d}"]
     assert run(config).finished
 
@@ -338,6 +338,7 @@ def test_a_run_stops_when_its_time_is_up_and_goes_on(toy: Make) -> None:
     whole, config = (toy(steps=2, save_every=100) for _ in range(2))
     first = run(config.with_(max_minutes=1e-6))
     saved = [path.name for path in first.folder.saved.complete()]
+    assert not first.stopped
     assert (first.finished, first.step, saved) == (False, 1, ["step-000001"]), "an update, however long it takes"
     assert run(config.with_(max_minutes=1e-6)).finished
     assert timeless(first.folder.metrics()) == timeless(run(whole).metrics)

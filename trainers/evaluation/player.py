@@ -245,7 +245,8 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         options = dict(saved["preset_options"])
         options = {name: value for name, value in options.items() if name.rpartition(".")[2] != "bank"}
         given = {*_texts([config.method, dict(config.method_options)])}
-        if code := [text for text in _texts([saved["preset"], options]) if ":" in text and text not in given]:
+        named = {name: value for name, value in options.items() if name.rpartition(".")[2] != "embeddings"}  # a folder
+        if code := [text for text in _texts([saved["preset"], named]) if ":" in text and text not in given]:
             raise CheckpointError(
                 f"{path} names code of its own, {code[0]}: look at it, and name it yourself as --method, or the option "
                 "of it, if you trust it; --memory library does without"

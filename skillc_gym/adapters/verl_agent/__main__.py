@@ -13,6 +13,7 @@ from typing import TextIO
 
 from skillc_gym.adapters.verl_agent.draws import alfworld_panel
 from skillc_gym.errors import ConfigError, SkillCError
+from skillc_gym.files import replace_file
 
 _PACKAGES = "agent_system/environments/env_package"
 
@@ -49,11 +50,11 @@ def _patch(options: argparse.Namespace) -> None:
         _say(*difflib.unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="", n=1))
     for done, (path, _, after) in enumerate(changes if options.write else ()):
         try:
-            path.write_text(after, encoding="utf-8", newline="")
-        except OSError as error:
+            replace_file(path, [after.encode()])
+        except SkillCError:
             for other, before, _ in changes[:done]:
-                other.write_text(before, encoding="utf-8", newline="")
-            raise ConfigError(f"{path} cannot be written ({error}); nothing is changed") from error
+                replace_file(other, [before.encode()])
+            raise
     if not changes:
         _say("Both lines are there already", to=sys.stderr)
     elif not options.write:

@@ -142,7 +142,7 @@ CASES = {
         ("--out out --generate 5 --accept-truncated", "go with --source or --products only"),
     ],
     "tools convert-skills": [
-        ("nowhere x", "neither a file nor a folder"),
+        ("nowhere x", "No skill library 'nowhere'"),
         ("alfworld:blank x --form bank", "leave it out for the library"),
         ("alfworld x --types heat", "OLD=NEW"),
         ("alfworld x --env alfworld --types heat=warm", "NEW one of"),

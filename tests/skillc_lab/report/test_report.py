@@ -250,10 +250,12 @@ def test_a_skill_that_a_budget_withdrew_between_validations_has_retired():
         0: {"active": kinds, "gap": dict.fromkeys(kinds)},
         2: {"active": kinds[1:], "retired": [{"type": "heat", "reason": "gap"}]},
         4: {"active": kinds[2:]},
-        6: {"active": None},
+        6: {"active": None},  # as damaged metrics have it
     }
     updates = {step: {"active": active} for step, active in enumerate((kinds, kinds, kinds[1:], kinds[2:]), 1)}
-    assert run_of(validated, updates).retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
+    run = run_of(validated, updates)
+    assert run.retirements == {"heat": (2, "gap"), "cool": (3, "budget")}
+    assert "2 of 3 task types" in titled(plots.draw_active, run)
 
 
 def test_titles_of_gate_and_share_are_of_each_types_own_ends():

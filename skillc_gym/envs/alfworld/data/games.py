@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,10 +49,10 @@ def open_games(
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
     path = data_path(data)
-    stamp = stamp_of(Path(path), split)
+    stamp = (*stamp_of(Path(path), split), _grown[path, split])
     if _source(path, split, stamp).has_grown():
-        _source.cache_clear()
-        _file_games.cache_clear()
+        _grown[path, split] += 1
+        stamp = (*stamp[:-1], _grown[path, split])
     games = _file_games(path, split, types, stamp)
     if not games.task_ids:
         raise MissingDataError(f"{path} has no task of the types {', '.join(types)} in the split {split!r}.")
@@ -68,6 +69,10 @@ def data_path(data: str | os.PathLike[str] | None) -> str:
         raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
     why = f"{DATA_VARIABLE}={named}" if named else f"{DATA_VARIABLE} is not set and {path}"
     raise MissingDataError(f"No ALFWorld games: {why} does not exist. {FETCH}")
+
+
+_grown = Counter[tuple[str, str]]()
+"""How often a folder's split had got more games when it was opened again: part of what is remembered of it."""
 
 
 @functools.lru_cache(maxsize=16)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import re
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -33,6 +35,8 @@ MAX_KEPT_BYTES = 100_000_000
 SHARED_BYTES = 32_000
 """How much of the first game the others are packed with; zlib looks no further back, and the domain and the grammar of
 ALFWorld's games end just before."""
+_RECENTLY = 3600
+"""Seconds that unpacking may take."""
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false|null)')
 
 
@@ -41,6 +45,7 @@ class FolderSource:
 
     def __init__(self, root: Path, split: str) -> None:
         self._root = _layout_root(root, split)
+        self._filling = _recently_changed(_folders(self._root / split, iter(range(MAX_FOLDERS))))
         files = {"/".join((split, *path.parts[-3:-1])): path for path in _game_files(self._root / split)}
         playable = {name: files[name] for name in sorted(files) if _is_playable(name)}
         self._awaited = [path for path in playable.values() if not os.path.lexists(path)]
@@ -50,8 +55,10 @@ class FolderSource:
         self.task_ids = tuple(self._paths)
 
     def has_grown(self) -> bool:
-        """Whether games have come since into folders that had none, as while they are unpacked."""
-        return any(map(os.path.lexists, self._awaited))
+        """Whether task or trial folders have got games since, as while they are unpacked."""
+        return any(map(os.path.lexists, self._awaited)) or any(
+            _changed(task) != at for task, at in self._filling.items()
+        )
 
     def read(self, task_id: str) -> bytes:
         """Returns the content of a game file of this split."""
@@ -156,6 +163,19 @@ def _game_files(folder: Path) -> Iterator[Path]:
     for task in _folders(folder, budget):
         for trial in _folders(task, budget):
             yield trial / GAME_FILE
+
+
+def _recently_changed(folders: Iterable[Path]) -> dict[Path, float]:
+    """When each was changed, if lately: others are not being unpacked, and to look at each would cost milliseconds."""
+    since = time.time() - _RECENTLY
+    return {folder: at for folder in folders if (at := _changed(folder)) > since}
+
+
+def _changed(folder: Path) -> float:
+    try:
+        return folder.stat().st_ctime
+    except OSError:
+        return math.inf
 
 
 def _require_printable(files: Iterable[Path]) -> None:

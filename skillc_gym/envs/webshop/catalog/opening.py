@@ -45,8 +45,8 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
     if generator:
         raise ConfigError(f"{', '.join(generator)}: no option of {source!r}; only data='generated' has some.")
     if isinstance(source, Mapping):
-        theirs = source.get("num_products", num_products)
-        if num_products is not None and theirs != num_products:
+        theirs = source.get("num_products")
+        if None not in (theirs, num_products) and theirs != num_products:
             raise ConfigError(f"num_products={num_products} beside {theirs!r} in data; leave one of them out.")
         return _built(JsonSource.of_mapping({**source, **limit}))
     catalog = _of_folder(source, limit) if source is None or isinstance(source, str | os.PathLike) else source

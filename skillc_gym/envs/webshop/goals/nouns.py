@@ -50,13 +50,14 @@ class NounTagger:
         self.nouns = lru_cache(_CACHED)(self.find)
 
     def find(self, title: str) -> tuple[str, ...]:
-        """Asks anew; a ConfigError for what is no several texts."""
+        """Asks anew; a ConfigError unless it gives several texts."""
         found = self._find(title)
-        if isinstance(found, str) or not isinstance(found, Iterable):
+        nouns = tuple(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
+        if nouns is None or not all(isinstance(noun, str) for noun in nouns):
             raise ConfigError(
-                f"noun_tagger gives the nouns of a name, as a list; for {title[:40]!r} it gave {found!r:.80}"
+                f"noun_tagger gives the nouns of a name, as texts; for {title[:40]!r} it gave {found!r:.80}"
             )
-        return tuple(found)
+        return nouns
 
     def __reduce__(self) -> tuple[Any, ...]:
         return noun_tagger, (self._source,)

@@ -138,6 +138,12 @@ def test_games_that_are_still_being_unpacked_are_found_when_they_are_there(folde
     assert open_games(tmp_path, split="valid_seen").task_ids == whole[:-1]
     last.write_bytes(content)
     assert open_games(tmp_path, split="valid_seen").task_ids == whole
+    trial, opened = last.parent, open_games(folder, split="valid_seen")
+    shutil.move(trial, tmp_path / "away")
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole[:-1]
+    shutil.move(tmp_path / "away", trial)
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole
+    assert open_games(folder, split="valid_seen") is opened
 
 
 def test_games_of_some_types_are_not_called_foreign(alfworld_data):

@@ -241,7 +241,7 @@ def test_the_default_does_not_depend_on_what_is_installed_and_a_function_becomes
     for wrong in (3, "../model", "a..b", ""):
         with pytest.raises(ConfigError, match="noun_tagger"):
             noun_tagger(wrong)
-    for wrong in (str.lower, lambda name: None):
+    for wrong in (str.lower, str.encode, lambda name: None):
         with pytest.raises(ConfigError, match="gives the nouns of a name"):
             noun_tagger(wrong).nouns("rug")
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[spacy\]"):
