@@ -74,11 +74,7 @@ def test_a_damaged_state_is_refused_before_anything_moves(updates):
 @pytest.mark.parametrize(
     "damage",
     [
-        *(
-            {name: value}
-            for name in ("visits", "contrast", "allocation", "curriculum", "preset")
-            for value in (None, [])
-        ),
+        *({name: value} for name in ("visits", "contrast", "curriculum", "preset") for value in (None, [])),
         {"options": 5},
         {"contrast": {"count": {"heat": 0}}},
     ],
