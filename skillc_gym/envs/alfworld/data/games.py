@@ -49,11 +49,10 @@ def open_games(
     if generator is not None:
         raise ConfigError(f"generator= goes with data='generated'; data is {data!r}.")
     path = data_path(data)
-    stamp = (*stamp_of(Path(path), split), _grown[path, split])
-    if _source(path, split, stamp).has_grown():
+    stamp = stamp_of(Path(path), split)
+    if _source(path, split, stamp, _grown[path, split]).has_grown():
         _grown[path, split] += 1
-        stamp = (*stamp[:-1], _grown[path, split])
-    games = _file_games(path, split, types, stamp)
+    games = _file_games(path, split, types, stamp, _grown[path, split])
     if not games.task_ids:
         raise MissingDataError(f"{path} has no task of the types {', '.join(types)} in the split {split!r}.")
     return games
@@ -72,17 +71,17 @@ def data_path(data: str | os.PathLike[str] | None) -> str:
 
 
 _grown = Counter[tuple[str, str]]()
-"""How often a folder's split had got more games when it was opened again: part of what is remembered of it."""
+"""How often the split of a folder had more games when it was opened again; what is remembered is of one such number."""
 
 
 @functools.lru_cache(maxsize=16)
-def _source(path: str, split: str, stamp: tuple[object, ...]) -> Source:
+def _source(path: str, split: str, stamp: tuple[object, ...], grown: int) -> Source:
     return open_source(Path(path), split)
 
 
 @functools.lru_cache(maxsize=64)
-def _file_games(path: str, split: str, task_types: tuple[str, ...], stamp: tuple[object, ...]) -> FileGames:
-    return FileGames(_source(path, split, stamp), task_types)
+def _file_games(path: str, split: str, task_types: tuple[str, ...], stamp: tuple[object, ...], grown: int) -> FileGames:
+    return FileGames(_source(path, split, stamp, grown), task_types)
 
 
 def _generator_options(generator: Mapping[str, Any]) -> str:

@@ -48,8 +48,8 @@ class FolderSource:
         self._filling = _recently_changed(_folders(self._root / split, iter(range(MAX_FOLDERS))))
         files = {"/".join((split, *path.parts[-3:-1])): path for path in _game_files(self._root / split)}
         playable = {name: files[name] for name in sorted(files) if _is_playable(name)}
-        self._awaited = [path for path in playable.values() if not os.path.lexists(path)]
         found = {name: path for name, path in playable.items() if os.path.lexists(path)}
+        self._awaited = [playable[name] for name in playable.keys() - found.keys()]
         _require_printable(found.values())
         self._paths = {name: path for name, path in found.items() if _solvable_file(path)}
         self.task_ids = tuple(self._paths)
