@@ -76,8 +76,9 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shares = [update["rollout_fraction_with"] for update in updates if update.get("rollout_fraction_with")]
     curricula = [update for update in updates if "active" in update]
     shown = sorted({kind for update in curricula for kind in update["active"]})
-    without = {kind: [update["step"] for update in curricula if kind not in update["active"]] for kind in shown}
-    withdrawn = {kind: steps[0] for kind, steps in without.items() if steps}
+    seen = [{*update["active"], *_seen(update)} for update in curricula]
+    without = {kind: [i for i, kinds in enumerate(seen) if kind not in kinds] for kind in shown}
+    withdrawn = {kind: curricula[places[0]]["step"] for kind, places in without.items() if places}
     return {
         "skill_share": _mean([fmean(found.values()) for found in shares]),
         "bank_size": banks[-1]["size"] if banks else None,
@@ -89,6 +90,11 @@ def what_acted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "withdrawn_at": max(withdrawn.values()) if withdrawn and len(withdrawn) == len(shown) else None,
         "withdrawn_types": withdrawn,
     }
+
+
+def _seen(update: Mapping[str, Any]) -> list[str]:
+    """The types whose rollouts saw a skill, also those that were played ahead of its withdrawal."""
+    return [kind for kind, share in (update.get("rollout_fraction_with") or {}).items() if share]
 
 
 def _total(banks: Sequence[Mapping[str, Any]], name: str) -> int | None:

@@ -27,6 +27,7 @@ from skillc_gym.values import require_several
 __all__ = [
     "ENTRY_POINTS",
     "EnvSpec",
+    "check_env_options",
     "described_env",
     "description_of",
     "env_spec",
@@ -234,17 +235,20 @@ def make_env(env_id: str, /, **given: Any) -> gymnasium.Env[Any, Any]:
     except SkillCError:
         raise
     except (TypeError, ValueError, gymnasium.error.Error) as error:
-        raise _not_made(env_id, given, error) from error
+        check_env_options(env_id, given)
+        reason, _, _ = str(error).partition(" was raised from the environment creator")
+        raise ConfigError(
+            f"{env_id} cannot be made from {dict(given)} (env= and its options env.x=): {reason}"
+        ) from error
 
 
-def _not_made(env_id: str, given: Mapping[str, Any], error: Exception) -> Exception:
+def check_env_options(env_id: str, names: Iterable[str]) -> None:
+    """Refuses (UnknownNameError) arguments that an environment does not take, without making it."""
     known = _parameters(env_id)
     if known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-        for name in given:
+        for name in names:
             if name not in (*known, *inspect.signature(gymnasium.make).parameters):
-                return unknown_name(f"option of {env_id}", name, known)
-    reason, _, _ = str(error).partition(" was raised from the environment creator")
-    return ConfigError(f"{env_id} cannot be made from {dict(given)} (env= and its options env.x=): {reason}")
+                raise unknown_name(f"option of {env_id}", name, known)
 
 
 def _parameters(env_id: str) -> Mapping[str, inspect.Parameter]:

@@ -99,18 +99,18 @@ class ResetOptions:
                 )
         return counts
 
-    def skills(self) -> list[list[Any]]:
+    def skills(self, wanted: NDArray[np.bool_]) -> list[list[Any]]:
         """What each member of each group sees where its skill is on; None for the library's text.
 
-        An entry is None, one choice for all members of its group, or a list with one per member.
+        An entry is None, one choice for all members of its group, or a list with one per member of a group to be reset.
         """
         if self.given.get("skills") is not None and not self.switchable:
             raise ConfigError('options["skills"] needs skills to replace; pass library=...')
         given = self._values("skills") or [None] * self.num_groups
         members = [list(entry) if isinstance(entry, (list, tuple)) else [entry] * self.group_size for entry in given]
-        for group, choices in enumerate(members):
-            if len(choices) != self.group_size:
-                raise ConfigError(f"skills of group {group} are one per member ({self.group_size}), got {len(choices)}")
+        for group in np.flatnonzero(wanted):
+            if (count := len(members[group])) != self.group_size:
+                raise ConfigError(f"skills of group {group} are one per member ({self.group_size}), got {count}")
         return members
 
     def _values(self, name: str) -> list[Any] | None:

@@ -205,7 +205,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             raise ConfigError("The first reset must be of all groups; leave reset_mask out")
         tasks = asked.tasks(wanted, self.envs[0].unwrapped)
         n_plus = asked.n_plus(wanted) or self._n_plus.tolist()
-        skills = asked.skills()
+        skills = asked.skills(wanted)
         with self._all_or_nothing():
             seeds = self._draw_seeds(seed, whole=bool(wanted.all()))
             self._start_all(

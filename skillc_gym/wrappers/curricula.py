@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import asdict
 from typing import Any, Protocol, Self
 
@@ -37,7 +38,8 @@ class Curriculum(Protocol):
 class _Recorded(dict[str, Any]):
     """A curriculum as a spec has it: what makes it anew from JSON, and the one to share, if one was given.
 
-    Wherever the spec is copied, as every wrapper around copies it, this stays the same one.
+    Wherever the spec is copied, as every wrapper around copies it, this stays the same one; a copy of the wrapper has
+    one of its own.
     """
 
     curriculum: Any = None
@@ -55,6 +57,16 @@ class _Recorded(dict[str, Any]):
         made = dict(arguments if is_made else given)
         self.clear()
         self.update(made)
+
+
+def _copied(wrapper: Any, memo: dict[int, Any]) -> Any:
+    """A deep copy of a wrapper whose specs hold a record of its own, of the copied curriculum."""
+    other, recorded = object.__new__(type(wrapper)), _Recorded()
+    memo |= {id(wrapper): other, id(wrapper._recorded): recorded}  # where deepcopy looks first
+    vars(other).update(deepcopy(vars(wrapper), memo))
+    shared = wrapper._recorded.curriculum is not None
+    recorded.hold(other._curriculum if shared else deepcopy({**wrapper._recorded}, memo))
+    return other
 
 
 def _given(curriculum: Any) -> Any:
@@ -101,6 +113,10 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._type_of = {task_id: kind for kind, task_ids in self._tasks.items() for task_id in task_ids}
         self._curriculum: Curriculum = made
         self._recorded.hold(curriculum)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied: Self = _copied(self, memo)
+        return copied
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
@@ -212,6 +228,10 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
         if skills is None:
             raise ConfigError(f"A ProceduralCurriculum plays by a DifficultyCurriculum, got {curriculum!r:.80}")
         skills.curriculum = curriculum
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied: Self = _copied(self, memo)
+        return copied
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""

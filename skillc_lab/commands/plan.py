@@ -29,8 +29,8 @@ class PlannedPolicy(PolicySettings):
 class PlanOptions(Settings):
     """Say how much memory a training run takes on each GPU, whether it fits, and which setting mends what does not.
 
-    Host memory and checkpoints are said too, and what training would refuse. Takes the settings of skillc train. No
-    weights are fetched or loaded. The exit status is 0 if the run fits, else 1.
+    Host memory and checkpoints are said too, and settings that training would refuse. Takes the settings of skillc
+    train. No weights are fetched or loaded. The exit status is 0 if the run fits, else 1.
 
     Example: skillc plan --model Qwen/Qwen2.5-7B-Instruct --gpus 8 --gpu-memory 80 --engine vllm
     """

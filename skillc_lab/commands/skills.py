@@ -152,7 +152,7 @@ def _environment(options: SkillsOptions) -> EnvSpec | None:
     """The environment that is named, or the one that uses the library; None if there is none."""
     if options.env is not None:
         return described_env(options.env)
-    return next((spec for spec in env_specs() if spec.library == options.library), None)
+    return next((spec for spec in env_specs() if options.library and spec.library == options.library), None)
 
 
 def _named_type(name: str, kinds: Iterable[str], own: Mapping[str, str]) -> str:
@@ -170,7 +170,9 @@ def _counting(options: SkillsOptions) -> Counting | None:
     from trainers.config import TrainConfig
     from trainers.models import load_plain_tokenizer
 
-    tokenizer = load_plain_tokenizer(TrainConfig(model=options.model, env=options.env or "alfworld"))
+    spec = _environment(options)
+    env = options.env or (spec.name if spec else TrainConfig.env)
+    tokenizer = load_plain_tokenizer(TrainConfig(model=options.model, env=env))
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 
 

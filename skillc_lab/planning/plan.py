@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from skillc_gym.envs.registry import check_env_options
 from skillc_gym.errors import ConfigError, SkillCError, require_name
 from skillc_lab.planning.memory import (
     Part,
@@ -171,17 +172,18 @@ def _plain(config: TrainConfig, machine: Machine, shape: ModelShape, row_tokens:
         host=host_bytes(config, shape, machine, work),
         checkpoint=checkpoint_bytes(config, shape, machine, work),
         operations=update_operations(config, shape, work),
-        refusals=tuple(_refusals(config, machine, work)),
+        refusals=tuple(_refusals(config, machine, shape, work)),
     )
 
 
-def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator[str]:
+def _refusals(config: TrainConfig, machine: Machine, shape: ModelShape, work: Workload) -> Iterator[str]:
     from trainers.engines import check_vllm  # these bring torch, which other commands do without
     from trainers.learner import check_reference, check_run
 
     recipe = recipe_in(config.env, config.method, config.method_options)
     checks: list[Callable[[], object]] = [
-        partial(check_engine, config.engine, training=True),
+        partial(check_engine, config.engine, config.engine_options, training=True),
+        partial(check_env_options, config.env_id, config.env_kwargs),
         partial(check_run, config, recipe, machine.gpus),
         partial(require_split, config),
         partial(_require_types, config),
@@ -201,6 +203,8 @@ def _refusals(config: TrainConfig, machine: Machine, work: Workload) -> Iterator
             check()
         except SkillCError as error:
             yield str(error)
+    if (config.upper_layers or 0) > shape.layers:
+        yield f"trained_layers={config.trained_layers}, and the model has {shape.layers} layers; take fewer, or all."
     if config.engine in IN_PROCESS and config.attention not in ("sdpa", "eager"):
         yield f"engine={config.engine} needs masks, which {config.attention} does not take; generate with engine=vllm."
     if sharded and config.precision == "bfloat16_copy":
@@ -218,6 +222,8 @@ def _require_types(config: TrainConfig) -> None:
 def _require_extensions(config: TrainConfig) -> None:
     for path in config.metrics:
         load_object(path, "metric")
+    for path in config.env_wrappers:
+        load_object(path, "wrapper")
     for name in config.report_to:
         LOGGERS.get(name)
 
@@ -291,7 +297,7 @@ def _changes(plan: Plan) -> Iterator[_Change]:
     if (
         machine.gpus > 1
         and machine.shards == 1
-        and not any(_refusals(config, replace(machine, sharding="fsdp2"), work))
+        and not any(_refusals(config, replace(machine, sharding="fsdp2"), plan.shape, work))
     ):
         yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:

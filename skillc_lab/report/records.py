@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode, read_jsonl
-from skillc_gym.errors import ConfigError, MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError, SkillCError
 from trainers.config import TrainConfig, current_settings
 from trainers.evaluation import PairedReport, require_evaluation_of
 from trainers.tracking import iter_records, read_object, same_env
@@ -250,7 +250,11 @@ def _require_start(config: Mapping[str, Any], begun: Path) -> None:
     played = str(object_or_empty(begun / "evaluation.json").get("env", trained))
     if not same_env(played, trained):
         raise ConfigError(f"{begun} was played in {played}, and the run in {trained}; name another --before.")
-    require_evaluation_of(Path(TrainConfig(model=str(config.get("model", ""))).model_path), begun)
+    try:  # by the environment's own name: that of somebody's code would import it
+        start = TrainConfig(model=str(config.get("model", "")), env=trained.rpartition(":")[2]).model_path
+    except SkillCError:  # the start need not be here any more
+        return
+    require_evaluation_of(Path(start), begun)
 
 
 def _first(folder: Path, named: str | Path | None, *usual: str) -> Path:

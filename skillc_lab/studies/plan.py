@@ -254,6 +254,12 @@ class ComparisonPlan:
         named = [place for name, place in options.items() if name.rpartition(".")[2] == "embeddings" and place]
         return next((found for place in named if (found := weights_sha256(Path(place))) != NO_WEIGHTS), None)
 
+    def bank_sha256(self, cell: Cell) -> str | None:
+        """Hash of the bank that a cell's method is given; None where there is none here."""
+        options = self.training(cell).method_options if cell.trained else {}
+        named = [Path(place) for name, place in options.items() if name.rpartition(".")[2] == "bank" and place]
+        return next((sha256_of_file(path) for path in named if path.is_file()), None)
+
     @cached_property
     def _beside_weights_sha256(self) -> Mapping[str, list[str]]:
         found = {start: Path(self.config.with_(model=model).model_path) for start, model in self.models.items()}
@@ -290,8 +296,10 @@ class ComparisonPlan:
             **own,
             "method": method,
         }
-        changed = changes.pop("method_options", {})
-        return self.config.with_(**changes, method_options={**self.config.method_options, **changed, **options})
+        groups = {"method_options": {}, **{name: own for name, own in changes.items() if name.endswith("_options")}}
+        changes |= {name: {**getattr(self.config, name), **own} for name, own in groups.items()}  # as where one types
+        changes["method_options"] |= options
+        return self.config.with_(**changes)
 
     def evaluation(self, cell: Cell, policy: str | Path) -> TrainConfig:
         """The settings of a cell's evaluation: the same tasks and draws for every cell.

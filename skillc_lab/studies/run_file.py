@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -70,17 +71,16 @@ class RunFile:
         known = env_spec(self.env).warm_start is not None
         settings = small_policy_settings(self.env, self.data) if known else {"env": self.env, "data": self.data}
         own = {
-            "model": next(iter(self.starts.values())),
             "steps": self.steps,
             "budget_tokens": self.budget_tokens,
             "validate_every": self.evaluate_every,
             "transcripts_every": 0,
             **({} if self.panel_per_type is None else {"panel_per_type": self.panel_per_type}),
-            **self.settings,
+            **check_settings(self.settings, "settings"),
         }
         overrides = self._crossed() if self.grid else self.overrides
         return ComparisonPlan(
-            config=TrainConfig(**check_settings({**settings, **own}, "settings")),
+            config=TrainConfig(next(iter(self.starts.values()))).with_(**{**settings, **own}),
             methods=tuple(overrides) if self.grid else self.methods,
             seeds=self.seeds,
             folder=folder,
@@ -179,7 +179,19 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings under their current names; an error says where one stood that does not exist."""
     names = {spec.name for spec in fields(TrainConfig)}
     current = current_settings(settings)
-    for name in current:
+    for name, value in current.items():
         if name not in names:
             raise unknown_name(f"setting in {where}", name, names)
+        given = [old for old in settings if current_settings({old: value}).keys() == {name}]
+        if len(given) > 1:
+            raise ConfigError(f"{where}: {' and '.join(given)} are one setting; leave one of them out")
+        _require_writable(f"{where}: {name}", value)
     return current
+
+
+def _require_writable(where: str, value: object) -> None:
+    """Refuses what records cannot hold, such as the dates that YAML and TOML make of what is not in quotes."""
+    try:
+        json.dumps(value)
+    except TypeError as error:
+        raise ConfigError(f"{where} holds what no JSON can, in {value!r}; put a date into quotes ({error})") from error

@@ -64,6 +64,7 @@ def test_an_engine_that_cannot_be_is_refused_before_anything_is_loaded(starts: A
         starts(TrainConfig(model="no such folder", **settings))
 
 
+MEANT_BY_GRPO = {"loss_aggregation": "trajectory", "ratio": "token"}
 MEANT = ("grpo trajectory token", "dapo token token", "dr_grpo constant token", "gspo trajectory sequence")
 
 
@@ -73,6 +74,10 @@ def test_a_loss_type_is_short_for_two_settings(words: str) -> None:
     config: Any = TrainConfig(model="m", loss_type=loss_type)
     assert [config.loss_aggregation, config.ratio] == meant
     assert TrainConfig.from_json(config.to_json()) == config
+    if loss_type != "grpo":
+        name, value = next((n, v) for n, v in MEANT_BY_GRPO.items() if v not in meant)
+        with pytest.raises(ConfigError, match=f"loss_type={loss_type} means {name}="):
+            config.with_(**{name: value})
 
 
 def test_old_names_are_understood_and_the_new_ones_said() -> None:

@@ -130,10 +130,12 @@ def test_a_budget_of_skills_ends_without_a_validation(config: TrainConfig, ends_
 
 def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     active = [["a", "b"], ["a", "b"], ["b"], ["b"], []]
-    shared = {"event": "train", "rollout_fraction_with": {"a": 0.5}}
-    records = [{**shared, "step": step, "active": kinds} for step, kinds in enumerate(active, 1)]
+    share = [{"rollout_fraction_with": dict.fromkeys(kinds, 0.5)} for kinds in active]
+    records = [{"event": "train", "step": i, "active": active[i - 1], **share[i - 1]} for i in range(1, 6)]
     assert what_acted(records)["withdrawn_types"] == {"a": 3, "b": 5}
     assert [what_acted(records[:end])["withdrawn_at"] for end in (5, 4)] == [5, None]
+    records[2]["rollout_fraction_with"] = {"a": 0.5, "b": 0.5}
+    assert what_acted(records)["withdrawn_types"]["a"] == 4, "those of update 3 were played ahead of the withdrawal"
 
 
 def test_records_that_do_not_say_what_acted_give_none_and_a_teacher_without_tokens_added_nothing() -> None:
@@ -332,6 +334,23 @@ def test_interrupted_once_finishes_the_step_and_saves(toy: Make) -> None:
     assert (result.finished, result.stopped) == (False, True)
     assert [path.name for path in result.folder.saved.complete()] == [f"step-{result.step:06d}"]
     assert run(config).finished
+
+
+def test_interrupted_in_a_validation_no_other_update_begins(toy: Make) -> None:
+    class Asks(SilentProgress):
+        due = False
+
+        def record(self, record: Any) -> None:
+            self.due = record["event"] == "train" and record["step"] == 1
+
+        def phase(self, name: str, done: int, total: int) -> None:
+            if self.due and name == "validation":
+                self.due = False
+                signal.raise_signal(signal.SIGTERM)
+
+    result = run(toy(validate_every=1, save_every=100), progress=Asks())
+    assert (result.step, result.stopped) == (1, True)
+    assert [path.name for path in result.folder.saved.complete()] == ["step-000001"]
 
 
 def test_a_run_stops_when_its_time_is_up_and_goes_on(toy: Make) -> None:

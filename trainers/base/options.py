@@ -184,8 +184,10 @@ def _rebuilt(part: Any, prefix: str, changes: Mapping[str, Any]) -> Any:
         value = getattr(part, spec.name)
         if isinstance(part, Options):
             asked = [name for name in (spec.name, f"{prefix}.{spec.name}") if name in changes]
+            if len(asked) > 1 and changes[asked[0]] != changes[asked[1]]:
+                raise ConfigError(f"{asked[0]} and {asked[1]} are one option, with two values; use one name for it.")
             if asked:
-                new[spec.name] = changes[asked[-1]]
+                new[spec.name] = changes[asked[0]]
         elif isinstance(value, tuple):
             new[spec.name] = tuple(_rebuilt(entry, entry.name, changes) for entry in value)
         elif is_dataclass(value):

@@ -37,12 +37,18 @@ _DEFAULTS = _MEANINGS["grpo"]
 def settings_of(loss_type: LossType | None, given: Mapping[str, Any]) -> Mapping[str, str]:
     """The settings that a name stands for."""
     meant = _MEANINGS[loss_type] if loss_type else {}
-    for name, value in meant.items():
-        if given[name] not in (value, _DEFAULTS[name]):
-            raise ConfigError(
-                f"loss_type={loss_type} means {name}={value}, but {name}={given[name]}; set one of the two."
-            )
+    others = {name: given[name] for name in meant if given[name] != _DEFAULTS[name]}
+    require_meant({"loss_type": loss_type, **others})
     return meant
+
+
+def require_meant(given: Mapping[str, Any]) -> None:
+    """Refuses (ConfigError) what contradicts the ``loss_type`` beside it, a default that is given included."""
+    for name, value in _MEANINGS.get(given.get("loss_type") or "", {}).items():
+        if given.get(name, value) != value:
+            raise ConfigError(
+                f"loss_type={given['loss_type']} means {name}={value}, but {name}={given[name]}; set one of the two."
+            )
 
 
 RECOMMENDED = "guarded_imitation"

@@ -188,6 +188,7 @@ class TrainConfig(
 
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed."""
+        g.require_meant({"loss_type": self.loss_type, **changes})
         return replace(self, **changes)
 
 

@@ -96,7 +96,9 @@ class TextPlayer:
     writes = True
     """Whether it is a language model."""
 
-    def __init__(self, config: TrainConfig, engine: TextEngine, folder: Path | None) -> None:
+    def __init__(
+        self, config: TrainConfig, engine: TextEngine, folder: Path | None, asked: Mapping[str, Any] | None = None
+    ) -> None:
         self._config, self._engine = config, engine
         wrappers = config.to_json()["env_wrappers"]
         # Left out where there are none, so that journals of older versions go on.
@@ -104,6 +106,7 @@ class TextPlayer:
         if folder is not None:
             header |= {"tasks_sha256": tasks_sha256(config, tasks_of(config)), "chat_sha256": chat_sha256(config)}
             header |= {name: config.to_json()[name] for name in ("seed", "eval_temperature", "eval_greedy")}
+            header |= {"evaluation": asked} if asked else {}
         self._journal = None if folder is None else Journal(folder / "journal.jsonl", header)
         self._policies: list[tuple[TextPolicy, bool]] = []
         self._chats: list[ServerChat] = []
@@ -155,11 +158,12 @@ def policy_player(
     engine: Engine | TextEngine | None = None,
     folder: Path | None = None,
     memory: SkillMemory | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> PolicyPlayer:
     """The configured policy, or an ``engine`` in its place; errors say what is missing or does not go together.
 
-    An engine that answers in words keeps its journal in ``folder``; ``memory`` chooses what skill-injected episodes are
-    shown in place of the environment's library.
+    An engine that answers in words keeps its journal in ``folder``, of an evaluation of which that was ``asked``;
+    ``memory`` chooses what skill-injected episodes are shown in place of the environment's library.
     """
     check_engine(config.engine, config.engine_options)
     for_text = engine_spec(config.engine).for_text if engine is None else None
@@ -184,7 +188,7 @@ def policy_player(
             'such as engine.body=\'{"chat_template_kwargs": {"enable_thinking": false}}\'.',
             stacklevel=2,
         )
-    return TextPlayer(config, answers, folder)
+    return TextPlayer(config, answers, folder, asked)
 
 
 _FOR_TOKENS = ("chat_template", "template_options", "thoughts", "max_context")

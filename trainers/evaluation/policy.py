@@ -152,7 +152,8 @@ def evaluate_policy(
         raise ConfigError(f"The agent {agent.name} tries failed tasks again itself; leave attempts at 1")
     if greedy_too and config.eval_greedy:
         raise ConfigError("eval_greedy plays greedily already; leave greedy_too out")
-    asked = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too, "agent": name, "memory": memory}
+    asked: dict[str, Any] = {"per_type": per_type, "attempts": attempts, "greedy_too": greedy_too}
+    asked |= {"agent": name, "agent_options": flat_options(agent) if is_dataclass(agent) else {}, "memory": memory}
     asked["tasks_sha256"] = None if tasks is None else panel_hash(sorted(set(tasks)))
     if engine is None and engine_spec(config.engine).for_text is None:
         check_model(config.model_path)
@@ -160,7 +161,7 @@ def evaluate_policy(
     unlike, identity = unlike_policy(config), dict[str, Any]()
     folder = None if folder is None else Path(folder)
     if folder is not None:
-        identity = _identity(config, {**asked, "agent_options": flat_options(agent) if is_dataclass(agent) else {}})
+        identity = _identity(config, asked)
         _check_folder(folder, identity)
     panel = open_panel(config, per_type, tasks)
     play = partial(
@@ -171,7 +172,7 @@ def evaluate_policy(
         best_scores=panel.best_scores,
     )
     kept = policy_memory(config) if memory == "own" else None
-    player = policy_player(config, engine, folder, kept)
+    player = policy_player(config, engine, folder, kept, asked)
     _announce(progress, config, panel, name, own_memory=kept is not None)
     try:
         acted = RunningAgent(player, config)

@@ -43,6 +43,7 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         learner.finish({**figures, **made, **seconds})
         if update % config.validate_every == 0 or learner.finished:
             learner.validate()
+            stop = learner.agree_to_stop() or stop
         if stop or learner.finished or update % config.save_every == 0:
             learner.save()
     return learner.finished

@@ -40,9 +40,13 @@ def groups_of(played: Sequence[Played]) -> int:
 
 def other_tasks(split: TaskSplit, config: TrainConfig, had: Sequence[str], count: int, step: int) -> list[str]:
     """So many tasks that the update has not had yet, or as many as there are; ``step`` seeds the draw."""
-    left = replace(split, training=tuple(task for task in split.training if task not in set(had)))
-    count = min(count, len(left.training))
-    return sample_tasks(left, count, config.task_sampling, seed=config.seed, step=step) if count else []
+    found = list[str]()
+    for how in (config.task_sampling, "uniform"):  # where a type has too few left, others take their place
+        left = tuple(task for task in split.training if task not in {*had, *found})
+        if missing := min(count - len(found), len(left)):
+            drawn = sample_tasks(replace(split, training=left), missing, how, seed=config.seed, step=step)
+            found += dict.fromkeys(drawn)
+    return found
 
 
 def check_redrawing(config: TrainConfig, recipe: Recipe) -> None:

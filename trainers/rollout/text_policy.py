@@ -54,7 +54,7 @@ class Journal:
 
     def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
         # Journals of earlier versions go on.
-        later = {"tasks_sha256", "chat_sha256", "seed", "eval_temperature", "eval_greedy"} - theirs.keys()
+        later = {"tasks_sha256", "chat_sha256", "seed", "eval_temperature", "eval_greedy", "evaluation"} - theirs.keys()
         differing = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name) and name not in later]
         if differing:
             told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)

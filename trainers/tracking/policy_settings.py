@@ -13,6 +13,7 @@ from skillc_gym.envs.registry import CHAT_READERS, env_spec
 from skillc_gym.errors import CheckpointError, ConfigError
 from trainers.base import named_folder
 from trainers.config import TrainConfig
+from trainers.config.groups import require_meant
 from trainers.tracking.files import read_object, write_json
 
 SETTINGS_FILE = "skillc_settings.json"
@@ -116,6 +117,7 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     A ConfigError where the policy names code or a server of its own, which are taken from whoever gives them alone.
     """
     given, model, said = dict(given), str(given.get("model", "")), list[str]()
+    require_meant(given)
     parts = policy_settings(model, str(given.get("env", TrainConfig.env))) if model else None
     if parts is None:
         return given, said
@@ -132,8 +134,9 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     kept = {name: value for name, value in playing.items() if name not in dropped}
     kept |= parts["learning"] if learning else {}
     _require_harmless(model, {**kept, "engine": playing.get("engine")}, given)
-    if (data := kept.get("data")) not in (None, "generated") and not Path(data).exists():
-        said.append(f"{model} was made with data={data}, which is not here; the environment's own is taken.")
+    elsewhere = "data" not in given and kept.get("data") not in (None, "generated")
+    if elsewhere and not Path(kept["data"]).exists():
+        said.append(f"{model} was made with data={kept['data']}, which is not here; the environment's own is taken.")
         kept["data"] = None
     plain = TrainConfig(model=model).to_json()
     taken = {name: value for name, value in kept.items() if name not in given and value != plain[name]}

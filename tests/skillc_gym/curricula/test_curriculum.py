@@ -1,5 +1,6 @@
 """The curriculum: gate, allocation, retirement, K(t), state; and the wrapper that follows it."""
 
+import copy
 import json
 import math
 from collections import Counter
@@ -333,6 +334,25 @@ def test_so_is_one_that_is_set_later(toy_id, toy_library, first, then):
     env.curriculum = then
     members = PairedVectorEnv(outer, 2, 2).envs
     assert all(member.get_wrapper_attr("curriculum") is then for member in members)
+
+
+@pytest.mark.parametrize("given", [lambda kind: InternalizationCurriculum([kind]), lambda kind: {"task_types": [kind]}])
+def test_a_copy_and_what_is_rebuilt_from_it_follow_its_own_curriculum(toy_id, toy_library, given):
+    env = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library), given("open"))
+    env = TimeLimit(env, 5)
+    assert rebuilt_types(env) == ("open",)
+    env.reset(seed=0)
+    copied = copy.deepcopy(env)
+    assert rebuilt_types(copied) == ("open",)
+    copied.set_wrapper_attr("curriculum", given("fetch"))
+    assert (rebuilt_types(env), rebuilt_types(copied)) == (("open",), ("fetch",))
+    env.set_wrapper_attr("curriculum", given("fetch"))
+    copied.set_wrapper_attr("curriculum", given("open"))
+    assert (rebuilt_types(env), rebuilt_types(copied)) == (("fetch",), ("open",))
+
+
+def rebuilt_types(env):
+    return tuple(gymnasium.make(env.spec).get_wrapper_attr("curriculum").task_types)
 
 
 def test_a_vector_sets_each_of_two_curricula_by_its_kind(toy_library):

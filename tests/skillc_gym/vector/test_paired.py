@@ -165,6 +165,14 @@ def test_bad_actions_are_named(groups, actions, complaint):
     assert not groups.episode_lengths.any()
 
 
+def test_entries_of_groups_that_are_not_reset_are_ignored(groups):
+    start(groups)
+    before = groups.observations
+    rest = {"skills": [None, ["x"] * 7], "n_plus": [1, "x"], "task_ids": [None, "x"]}
+    groups.reset(options={"reset_mask": [True] * 3 + [False] * 3, **rest})
+    assert groups.observations[3:] == before[3:]
+
+
 def test_the_first_reset_is_of_all(groups):
     with pytest.raises(ResetNeeded):
         groups.step({})

@@ -112,9 +112,20 @@ def test_replies_that_were_paid_for_outlive_their_server(says, tmp_path):
     assert not (tmp_path / "l.replies.jsonl").exists()
 
 
+def test_the_conversions_of_the_page_run(says, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+    block = page.partition("## Other forms")[2].partition("```bash\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    for line in block.splitlines():
+        says(line.removeprefix("skillc "))
+    assert (tmp_path / "from_bank" / "heat" / "SKILL.md").is_file()
+    assert {*load_library("from_bank").task_types} == {*load_library("alfworld").task_types}
+
+
 @pytest.mark.parametrize("library", ["alfworld", "webshop"])
 def test_the_shipped_libraries_pass(library, says):
     said = says(f"skills check {library} --model shipped")
+    assert said == says(f"skills check {library} --model shipped --env {library}")
     assert "Nothing found" in said
     assert "not checked" not in said
     counts = re.findall(r"^\S+ +(\d+) +(\d+) ", said, re.MULTILINE)

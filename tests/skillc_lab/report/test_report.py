@@ -16,9 +16,11 @@ from skillc_lab.report import RunRecords, make_report, method_styles, plots, rep
 from skillc_lab.report.examples import choose_tasks, examples, group_by_task
 from skillc_lab.report.records import Series, moving_mean, read_run
 from skillc_lab.report.style import canvas
+from trainers.base import shipped_policy
 from trainers.config import TrainConfig
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking import write_json
+from trainers.tracking.files import weights_sha256
 
 imread = pytest.importorskip("matplotlib.image", reason="needs the extra 'report'").imread
 Figure = pytest.importorskip("matplotlib.figure").Figure
@@ -224,6 +226,16 @@ def test_an_evaluation_of_another_environment_or_start_is_not_what_came_before(t
         (tmp_path / "before" / "evaluation.json").write_text(json.dumps(said))
         with pytest.raises(ConfigError, match=match):
             make_report(run, before=tmp_path / "before")
+
+
+@pytest.mark.parametrize("model", ["shipped", "smollm2-135m", "shipped-once"])
+def test_a_start_is_that_of_the_runs_environment_and_need_not_be_here_any_more(tmp_path, monkeypatch, model):
+    monkeypatch.setenv("SKILLC_CACHE", str(tmp_path / "nothing"))
+    run = write_run(tmp_path / "run", steps=3, model=model, env="webshop")
+    evaluate(run / "before", 0)
+    weights = weights_sha256(shipped_policy("webshop"))
+    (run / "before" / "evaluation.json").write_text(json.dumps({"weights_sha256": weights}))
+    assert "no evaluation after training yet" in text_of(run)
 
 
 def test_missing_files_are_named(tmp_path):

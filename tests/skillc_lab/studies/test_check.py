@@ -78,9 +78,22 @@ def test_the_command_says_which_cells_equal_the_record(plan, tmp_path, says):
     assert "easy-ppo-seed0: equal to the record" in says(*words, record, "--seeds", 0)
     assert "easy-ppo-seed1: differs in 1 of 4 tasks without the skill" in says(*words, record, status=1)
     says(*words, tmp_path / "none.json", status=2)
+    start = next(cell for cell in plan.jobs if not cell.trained)
+    write_cell(plan, start, lost(start))
+    said = says(*words, record, "--seeds", 0, status=1)
+    assert "easy-ppo-seed0: equal to the record" in said
+    assert f"{start.name}: differs in 1 of 4 tasks without the skill" in said
     drawing = f"study {tmp_path}/own.yaml --out {tmp_path} --draw"
     for more in ("--check", record), ("--seeds", 0):
         assert "draws the whole record" in says(drawing, *more, status=2)
+
+
+def test_a_starting_point_that_failed_counts_as_failed(plan, tmp_path, says):
+    for cell in plan.cells:
+        write_cell(plan, cell, result_of(cell))
+    (tmp_path / "locks").mkdir()
+    (tmp_path / "locks" / "easy-untrained").write_text("in its way")
+    assert "| ppo |" in says(f"study {tmp_path}/own.yaml --out {tmp_path} --allow-changes", status=1)
 
 
 def test_finished_cells_come_back_as_they_were(plan, tmp_path):
@@ -120,6 +133,20 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
         ):
             read_cell(replace(each), cell)
     assert read_cell(replace(older), cell) == result
+
+
+@pytest.mark.parametrize("option", ["bank", "memory.bank"])
+def test_cells_are_of_the_bank_that_their_memory_began_with(plan, tmp_path, option):
+    bank = tmp_path / "bank.jsonl"
+    bank.write_text("first")
+    config = plan.config.with_(method="d2skill", method_options={option: str(bank)})
+    plan = replace(plan, config=config, methods=("d2skill",))
+    cell = plan.cells[0]
+    (plan.folder / "cells").mkdir(parents=True, exist_ok=True)
+    write_cell(plan, cell, result_of(cell))
+    bank.write_text("second")
+    with pytest.raises(CheckpointError, match="its method's bank has changed"):
+        read_cell(plan, cell)
 
 
 def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_retrieves(plan, tmp_path, monkeypatch):

@@ -247,6 +247,15 @@ def test_a_method_is_a_recipe_with_options_or_has_a_name_of_its_own(toy_folder, 
     assert plan.evaluation(plan.cells[1], "policy").group_size == plan.config.group_size
 
 
+def test_a_methods_options_add_up_with_the_shared_ones(toy_folder, tmp_path):
+    shared = {"template_options": {"enable_thinking": False}}
+    own = {"skillc": {"template_options": {"reasoning": "low"}}}
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo", "skillc"), overrides=own)
+    plan = replace(plan, config=plan.config.with_(**shared))
+    told = {cell.method: plan.training(cell).template_options for cell in plan.cells}
+    assert told == {"grpo": {"enable_thinking": False}, "skillc": {"enable_thinking": False, "reasoning": "low"}}
+
+
 # Finished policies ----------------------------------------------------------------------------------------------------
 
 

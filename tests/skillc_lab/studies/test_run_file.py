@@ -95,6 +95,9 @@ def test_toml_says_the_same(tmp_path):
         (TEXT.replace("{easy: shipped}", "[shipped]"), ConfigError, "starts .*got"),
         (TEXT.replace("{easy: shipped}", "{}"), ConfigError, "starts names no model"),
         (TEXT + "seeds: [3]", ConfigError, "the key seeds stands twice"),
+        (TEXT + "settings: {beta: 0.1, kl_coef: 0.2}", ConfigError, "settings: beta and kl_coef are one setting"),
+        (TEXT + "settings: {template_options: {date_string: 2024-07-26}}", ConfigError, "put a date into quotes"),
+        (TEXT + "overrides: {ppo: {template_options: {x: !!set {a}}}}", ConfigError, "overrides of ppo: template_opt"),
         ("- grpo", ConfigError, "must hold keys and values"),
     ],
 )

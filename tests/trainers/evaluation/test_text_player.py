@@ -221,6 +221,32 @@ def test_a_journal_is_of_one_seed_and_temperature(tmp_path: Path) -> None:
             policy_player(CONFIG.with_(**changes), FunctionEngine(plainly), tmp_path)
 
 
+@pytest.mark.parametrize("other", [{"per_type": 1}, {"attempts": 2}, {"greedy_too": True}])
+def test_an_interrupted_evaluation_of_another_panel_or_other_tries_does_not_go_on(
+    other: dict[str, Any], tmp_path: Path
+) -> None:
+    asked = 0
+
+    async def ask(request: TextRequest) -> TextReply:
+        nonlocal asked
+        asked += 1
+        if asked > 26:  # of 32
+            raise ServerError("down")
+        return await plainly(request)
+
+    def played(**options: Any) -> PolicyReport:
+        return evaluate_policy(CONFIG, engine=FunctionEngine(ask), folder=tmp_path, **{"per_type": 2, **options})
+
+    with pytest.raises(ServerError):
+        played()
+    asked = 0
+    with pytest.raises(ConfigError, match=r"evaluation was .*Use the same settings"):
+        played(**other)
+    assert asked == 0
+    asked = -1000
+    assert len(played().paired.outcomes) == 2
+
+
 def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal(path, {"model": "a", "chat": "default"}).add("k", {"x": 1})

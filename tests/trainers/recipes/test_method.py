@@ -221,18 +221,18 @@ def test_imitation_takes_every_won_episode_behind_the_prompt_without_the_skill_o
     assert (WonRows().most_rows, WonRows(imitated_behind="both").most_rows) == (1.0, 2.0)
 
 
-THOUGHTS = ("key step heat it first", "find the egg", "a hot egg wanted")
-COMMANDS = ("heat egg", "go", "take egg")
+THOUGHTS = ("key step heat it first", "find the egg", "a hot egg wanted", "find </think> <think> step heat it first")
+COMMANDS = ("heat egg", "go", "take egg", "look")
 
 
 @pytest.mark.parametrize(
     ("options", "masked", "dropped"),
     [
         ({}, (), ()),
-        ({"quoting_thoughts": "mask"}, (0,), ()),
-        ({"quoting_thoughts": "drop"}, (0,), (0,)),
+        ({"quoting_thoughts": "mask"}, (0, 3), ()),
+        ({"quoting_thoughts": "drop"}, (0, 3), (0, 3)),
         ({"quoting_thoughts": "drop", "quoted_words": 9}, (), ()),
-        ({"quoting_thoughts": "drop", "quoted_words": 0}, (0, 1, 2), (0, 1, 2)),
+        ({"quoting_thoughts": "drop", "quoted_words": 0}, (0, 1, 2, 3), (0, 1, 2, 3)),
     ],
 )
 @pytest.mark.parametrize("opened", [True, False], ids=["the template opens thoughts", "the model does"])
@@ -260,13 +260,34 @@ def test_thoughts_that_quote_the_skill_are_kept_masked_or_dropped(
     batch = contrasted([played])
     update = view(replace(batch, trajectories=(replace(batch.trajectories[0], rows=[row]),)))
     prompts: Any = update.prompts
-    prompts.chat = SimpleNamespace(opens_thought=opened, reply_text=lambda ids: " ".join(vocabulary[i] for i in ids))
+    prompts.chat = SimpleNamespace(
+        opens_thought=opened, reply_text=lambda ids: " ".join(vocabulary[i] for i in ids), eos_ids=[]
+    )
     (made,) = RelabelledRows(most=1.0, **options)(update)
     shown = [vocabulary[i] for i in made.row.completion_ids]
     assert " ".join(shown).split(" seen ") == replies(dropped)
     imitated = [word for word, mine in zip(shown, made.row.loss_mask, strict=True) if mine]
     assert imitated == " ".join(replies(masked)).split()
     assert sum(made.row.reply_lengths) == made.row.model_tokens == len(made.row.own_logprobs) == len(made.advantages)
+
+
+@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize("left_open", [True, False])
+def test_a_quotation_may_be_cut_and_its_end_may_be_of_several_tokens(opened: bool, left_open: bool) -> None:
+    """Letter by letter, of which ``$`` ends the turn: that stays, and so does the end of what the prompt began."""
+    said = ("" if opened else "<think>") + "key step heat it first" + ("$" if left_open else "</think>go$")
+    row = TokenRow([0], [ord(letter) for letter in said], [1] * len(said), [-1.0] * len(said), (len(said),))
+    played = episode(condition=1, actions=["<think>" + said.removeprefix("<think>")], text="Key step: heat it first.")
+    batch = contrasted([played])
+    update = view(replace(batch, trajectories=(replace(batch.trajectories[0], rows=[row]),)))
+    prompts: Any = update.prompts
+    opening = "<think>" if opened else ""
+    prompts.chat = SimpleNamespace(
+        opens_thought=opened, reply_text=lambda ids: opening + "".join(map(chr, ids)), eos_ids=[ord("$")]
+    )
+    made = RelabelledRows(most=1.0, quoting_thoughts="drop")(update)
+    kept = {True: "", False: "</think>go$" if opened else "go$"}[left_open]
+    assert ["".join(map(chr, each.row.completion_ids)) for each in made] == ([] if left_open else [kept])
 
 
 def test_hindsight_teaches_with_what_won():

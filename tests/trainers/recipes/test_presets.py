@@ -66,6 +66,9 @@ def test_overrides_are_applied_and_recorded() -> None:
     assert preset.overrides == {"correction_mask": "success", "key": "task", "capacity": [2, 1]}
     assert preset.overridden(omega=0.1).overrides == {**preset.overrides, "omega": 0.1}
     assert get_recipe("skillc").overrides == {}
+    assert get_recipe("skillc", **{"omega": 0.2, "advantage.omega": 0.2}).advantage.omega == 0.2
+    with pytest.raises(ConfigError, match=r"omega and advantage\.omega are one option, with two values"):
+        get_recipe("skillc", **{"omega": 0.2, "advantage.omega": 0.5})
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,8 @@ def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path)
     found, said = completed(model=str(policy))
     assert found["data"] is None
     assert "which is not here" in said[0]
+    found, said = completed(model=str(policy), data="mine")
+    assert (found["data"], any("is not here" in line for line in said)) == ("mine", False)
 
 
 def test_an_environment_is_the_same_by_its_id() -> None:

@@ -122,12 +122,18 @@ def quoting_turns(episode: Episode, words_in_common: int) -> list[bool]:
         found = words(text)
         return {tuple(found[i : i + words_in_common]) for i in range(len(found) - words_in_common + 1)}
 
-    thoughts = [turn.reply.partition("</think>")[0] if "</think>" in turn.reply else "" for turn in episode.turns]
+    thoughts = [_thoughts(turn.reply) for turn in episode.turns]
     if not words_in_common:
         return [bool(thought) for thought in thoughts]
     others = "\n".join([episode.goal, *(turn.observation for turn in episode.turns)])
     secret = runs(episode.skill_text) - runs(others)
     return [bool(runs(thought) & secret) for thought in thoughts]
+
+
+def _thoughts(reply: str) -> str:
+    """What stands in front of a reply's command: all up to the last thought's end, and one that is left open."""
+    closed, _, rest = reply.rpartition("</think>")
+    return closed + rest.partition("<think>")[2]
 
 
 def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: bool) -> TokenRow:
@@ -139,7 +145,9 @@ def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: 
         thoughts |= set(own[start : start + cut])
         lengths.append(length - cut)
         start += length
-    kept = [place for place in range(len(row.completion_ids)) if not (drop and place in thoughts)]
+    # Behind a thought that was left open the end of the turn stays, as the next turn needs it.
+    dropped = {place for place in thoughts if row.completion_ids[place] not in chat.eos_ids} if drop else set()
+    kept = [place for place in range(len(row.completion_ids)) if place not in dropped]
     return replace(
         row,
         completion_ids=[row.completion_ids[place] for place in kept],
@@ -150,9 +158,18 @@ def _edited_row(row: TokenRow, quoting: Sequence[bool], chat: ChatTokens, drop: 
 
 
 def _thought_tokens(ids: Sequence[int], chat: ChatTokens) -> int:
-    """How many of a reply's first tokens are its thought; the end of one that the prompt began is none of them."""
-    end = bisect_left(range(len(ids)), True, key=lambda count: "</think>" in chat.reply_text(ids[:count]))
-    return max(0, end - 1 if chat.opens_thought else end)
+    """How many of a reply's first tokens are its thoughts; the end of one that the prompt began is none of them."""
+    reply = chat.reply_text(ids)
+    if "<think>" in reply.rpartition("</think>")[2]:  # left open
+        return len(ids)
+    ends = reply.count("</think>")
+    end = bisect_left(range(len(ids)), ends, key=lambda count: chat.reply_text(ids[:count]).count("</think>"))
+    if not chat.opens_thought:
+        return end
+    tag = end
+    while tag and "</think>" not in chat.reply_text(ids[tag:end]):  # of several tokens in some vocabularies
+        tag -= 1
+    return tag
 
 
 @dataclass(frozen=True)
