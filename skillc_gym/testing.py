@@ -26,7 +26,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 
 from skill_library import Skill
 from skill_library.formats import write_library
-from skillc_gym.envs.base import LEFT_OPEN
+from skillc_gym.envs.base import LEFT_OPEN, leaves_words
 from skillc_gym.errors import SkillCError
 from skillc_gym.wrappers.skill_injection import SkillInjection, find_wrapper
 
@@ -375,7 +375,7 @@ def _same(left: list[Any], right: list[Any], what: str) -> None:
 
 def _commands(info: Mapping[str, Any]) -> list[str]:
     listed = info.get("admissible_commands") or info.get("available_actions") or []
-    return [LEFT_OPEN.sub("red", command) for command in listed]
+    return [LEFT_OPEN.sub("red", each) if leaves_words(each, info) else each for each in listed]
 
 
 def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:

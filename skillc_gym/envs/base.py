@@ -20,6 +20,7 @@ __all__ = [
     "Outcome",
     "Snapshot",
     "TextTaskEnv",
+    "leaves_words",
     "rendered",
     "require_render_mode",
     "reset_needed",
@@ -29,6 +30,15 @@ __all__ = [
 Info = dict[str, Any]
 LEFT_OPEN = re.compile(r"<\w+>")
 """Words that a listed command leaves to the agent, as in ``search[<query>]``."""
+
+
+def leaves_words(command: str, info: Mapping[str, Any]) -> bool:
+    """Whether a listed command leaves words to the agent; what ``info`` says that one can click is whole as it is."""
+    return bool(LEFT_OPEN.search(command)) and command not in {
+        f"click[{label}]" for label in info.get("clickables", ())
+    }
+
+
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair, which cannot be written down."""
 Outcome = tuple[str, float, bool, bool]

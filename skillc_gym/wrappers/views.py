@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
-from skillc_gym.envs.base import LEFT_OPEN
+from skillc_gym.envs.base import LEFT_OPEN, leaves_words
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
 from skillc_gym.values import require_several, require_whole
@@ -35,8 +35,8 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
             words to the agent (``search[<query>]``), all that fit are admissible.
 
     Raises:
-        ConfigError: The list is empty, repeats itself or holds such a pattern; at a reset, or at a step that does not
-            end the episode, if none of its commands is admissible; at a step, if the action is none of their numbers.
+        ConfigError: The list is empty or repeats itself; at a reset or a step, if it holds such a pattern, or none of
+            its commands is admissible while the episode goes on; at a step, if the action is none of their numbers.
 
     Examples:
         >>> env = DiscreteCommands(gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types="pick",
@@ -57,8 +57,6 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
                 f"DiscreteCommands needs different commands, at least one; got {len(self.commands)}. {env} does not "
                 "list its own where these are none: give DiscreteCommands(env, commands=[...])"
             )
-        if open_ended := list(filter(LEFT_OPEN.search, self.commands)):
-            raise ConfigError(f"DiscreteCommands needs whole commands, and {open_ended[0]!r} leaves words to the agent")
         self._index = {command: index for index, command in enumerate(self.commands)}
         self._mask = np.zeros(len(self.commands), np.int8)
         self.action_space = Discrete(len(self.commands))
@@ -82,7 +80,10 @@ class DiscreteCommands(gymnasium.Wrapper[str, Any, str, Any], RecordConstructorA
         self._mask = np.zeros(len(self.commands), np.int8)
         listed = info["admissible_commands"]
         self._mask[[self._index[name] for name in listed if name in self._index]] = 1
-        for left in (LEFT_OPEN.split(name, maxsplit=1) for name in listed if "<" in name):
+        for pattern in (name for name in listed if leaves_words(name, info)):
+            if pattern in self._index:
+                raise ConfigError(f"DiscreteCommands needs whole commands, and {pattern!r} leaves words to the agent")
+            left = LEFT_OPEN.split(pattern, maxsplit=1)
             self._mask[[name.startswith(left[0]) and name.endswith(left[-1]) for name in self.commands]] = 1
         if not ended and not self._mask.any():
             raise ConfigError(f"None of the {len(self.commands)} commands is admissible in {info.get('task_id')!r}")

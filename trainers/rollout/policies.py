@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from skillc_gym.chat import Message
-from skillc_gym.envs.base import LEFT_OPEN
+from skillc_gym.envs.base import LEFT_OPEN, leaves_words
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling, TokenRow, Usage
@@ -162,7 +162,8 @@ def possible_commands(info: Mapping[str, Any]) -> list[str]:
     """The listed commands; where one leaves words to the agent (``search[<query>]``), the goal's stand in."""
     goal = str(info.get("goal", ""))
     listed = info.get("admissible_commands") or ()
-    return list(dict.fromkeys(LEFT_OPEN.sub(lambda _: goal, command) for command in listed))
+    filled = (LEFT_OPEN.sub(lambda _: goal, each) if leaves_words(each, info) else each for each in listed)
+    return list(dict.fromkeys(filled))
 
 
 class EngineChat:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ class AlfworldGames:
         require_name("data set", dataset, _FOLDERS)
         try:
             config = _USUAL if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-            folder = os.path.expandvars(str(config["dataset"][_FOLDERS[dataset]]))
+            folder = _expanded(str(config["dataset"][_FOLDERS[dataset]]))
             method = _METHODS[config["general"]["training_method"]]
             steps = int(config[method]["training"]["max_nb_steps_per_episode"])
             count = int(config["dataset"]["num_train_games" if dataset == "train" else "num_eval_games"])
@@ -102,6 +103,16 @@ class AlfworldGames:
     def file_of(self, task_id: str) -> str:
         """Where a game lies by the file's account: what ``extra.gamefile`` says."""
         return "/".join((self.folder, *task_id.split("/")[1:], "game.tw-pddl"))
+
+
+_OURS = re.compile(r"\$(ALFWORLD_DATA\b|\{ALFWORLD_DATA\})")
+
+
+def _expanded(folder: str) -> str:
+    """A folder with its variables and ``~`` in full; an empty ALFWORLD_DATA, as one that is not set, stays as it is."""
+    ours = None if os.environ.get("ALFWORLD_DATA") else _OURS.match(folder)
+    rest = os.path.expandvars(folder[ours.end() :] if ours else folder)
+    return f"$ALFWORLD_DATA{rest}" if ours else str(Path(rest).expanduser())
 
 
 def _place(folder: Path) -> dict[str, Any]:

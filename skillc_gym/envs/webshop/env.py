@@ -279,7 +279,8 @@ class WebShopEnv(TextTaskEnv):
         self._go(state.page)
 
     def _separate(self) -> None:
-        self._goal = None
+        self._goal = self._reward = None
+        self._go(HOME)
 
     def _begin(self, task: int) -> None:
         if self._goal is None or self._goal.index != task:

@@ -264,6 +264,11 @@ def test_a_configuration_says_what_is_played(tmp_path, monkeypatch):
     assert games.env_kwargs == {"data": archive, "split": "train", **own}
     assert games.listed(["train/b/2", "train/b/1", "train/c/1", "train/a/9"]) == ["train/a/9", "train/b/1", "train/b/2"]
     assert games.file_of("train/a/9") == f"{archive}/json_2.1.1/train/a/9/game.tw-pddl"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ALFWORLD_DATA", "~/games.tar.xz")
+    assert AlfworldGames.read(place, "train").env_kwargs["data"] == archive
+    monkeypatch.setenv("ALFWORLD_DATA", "")
+    assert AlfworldGames.read(place, "train").env_kwargs["data"] is None
     monkeypatch.delenv("ALFWORLD_DATA")
     assert AlfworldGames.read(place, "train").env_kwargs["data"] is None
     with pytest.raises(ConfigError, match="config_tw"):

@@ -130,6 +130,10 @@ def test_what_a_player_does_to_an_info_stays_with_the_player(numbered):
     assert len(recorder.episode().messages) == len(info["messages"]) - 1
 
 
+def open_ended(commands):
+    return DiscreteCommands(faulty(_commands=lambda env: ["open it", "say <word>"])(), commands)
+
+
 SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, partial(SkillCurriculum, curriculum={}))
 
 
@@ -143,7 +147,7 @@ SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, pa
         (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
-        (lambda: DiscreteCommands(pick_env(), commands=["search[<query>]"]), "leaves words to the agent"),
+        (lambda: open_ended(["open it", "say <word>"]).reset(seed=0), "'say <word>' leaves words to the agent"),
         (lambda: TextHistory(SkillInjection(pick_env())), "every exchange would repeat"),
         (lambda: SkillInjection(Autoreset(pick_env())), "SkillInjection stands around an Autoreset"),
         (lambda: ChatPrompt(Autoreset(pick_env())), "ChatPrompt stands around an Autoreset"),

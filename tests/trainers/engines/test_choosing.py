@@ -224,3 +224,5 @@ def test_a_tree_holds_every_reply(replies: list[list[int]]) -> None:
 def test_the_goal_stands_for_words_of_ones_own() -> None:
     info = {"goal": "find a \\1 red mug", "admissible_commands": ["search[<query>]", "click[b]", "click[b]"]}
     assert possible_commands(info) == ["search[find a \\1 red mug]", "click[b]"]
+    sizes = {"goal": "a rug", "admissible_commands": ["click[<em>]", "say <word>"], "clickables": ["<em>"]}
+    assert possible_commands(sizes) == ["click[<em>]", "say a rug"], "what can be clicked is whole as it is"

@@ -51,13 +51,19 @@ class FolderSource:
         found = {name: path for name, path in playable.items() if os.path.lexists(path)}
         self._awaited = [playable[name] for name in playable.keys() - found.keys()]
         _require_printable(found.values())
-        self._paths = {name: path for name, path in found.items() if _solvable_file(path)}
+        verdicts = {name: _solvable_file(path) for name, path in found.items()}
+        self._paths = {name: path for name, path in found.items() if verdicts[name] is not False}
+        damaged = {found[name] for name, verdict in verdicts.items() if verdict is None}
+        left_out = [found[name] for name, verdict in verdicts.items() if verdict is False]
+        self._doubtful = {path: _written(path) for path in damaged | _recently_changed(left_out).keys()}
         self.task_ids = tuple(self._paths)
 
     def has_grown(self) -> bool:
-        """Whether task or trial folders have got games since, as while they are unpacked."""
-        return any(map(os.path.lexists, self._awaited)) or any(
-            _changed(task) != at for task, at in self._filling.items()
+        """Whether task or trial folders have got games since, as while they are unpacked, or games are others."""
+        return (
+            any(map(os.path.lexists, self._awaited))
+            or any(_changed(task) != at for task, at in self._filling.items())
+            or any(_written(path) != at for path, at in self._doubtful.items())
         )
 
     def read(self, task_id: str) -> bytes:
@@ -69,11 +75,8 @@ class FolderSource:
 
     def state_of(self, task_id: str) -> tuple[int, ...]:
         """What changes when a game file is written again; nothing of one that is not there, or of no such task."""
-        try:
-            found = self._paths[task_id].stat()
-        except (KeyError, OSError):
-            return ()
-        return found.st_mtime_ns, found.st_size
+        path = self._paths.get(task_id)
+        return () if path is None else _written(path)
 
     def where(self, task_id: str) -> str:
         """Says where a game lies, for messages."""
@@ -90,7 +93,7 @@ class ArchiveSource:
         kept = 0
         try:
             for path, content in archive_files(archive, lambda path: _is_wanted(path, split), max_bytes=MAX_GAME_BYTES):
-                if _is_solvable(content):
+                if _is_solvable(content) is not False:
                     kept += self._keep(_task_id(path), content)
                 if kept > MAX_KEPT_BYTES:
                     raise InvalidGameError(f"The archive {archive} holds games of more than {MAX_KEPT_BYTES:,} bytes.")
@@ -165,15 +168,15 @@ def _game_files(folder: Path) -> Iterator[Path]:
             yield trial / GAME_FILE
 
 
-def _recently_changed(folders: Iterable[Path]) -> dict[Path, float]:
+def _recently_changed(places: Iterable[Path]) -> dict[Path, float]:
     """When each was changed, if lately: others are not being unpacked, and to look at each would cost milliseconds."""
     since = time.time() - _RECENTLY
-    return {folder: at for folder in folders if (at := _changed(folder)) > since}
+    return {place: at for place in places if (at := _changed(place)) > since}
 
 
-def _changed(folder: Path) -> float:
+def _changed(place: Path) -> float:
     try:
-        return folder.stat().st_ctime
+        return place.stat().st_ctime
     except OSError:
         return math.inf
 
@@ -197,28 +200,37 @@ def _folders(folder: Path, budget: Iterator[int]) -> Iterator[Path]:
             yield path
 
 
-def _solvable_file(path: Path) -> bool:
-    """Whether a file says that it can be won; one that cannot be read is left to be found out when it is loaded."""
+def _written(path: Path) -> tuple[int, ...]:
+    """What changes when a file is written again; nothing of one that is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size
+
+
+def _solvable_file(path: Path) -> bool | None:
+    """Whether a file says that it can be won; None of one that cannot be read, which is found out when it is loaded."""
     try:
         if not path.is_file():
-            return True
+            return None
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(-min(4096, size), os.SEEK_END)
             tail = file.read(4096)
         return _is_solvable(tail if _SOLVABLE.search(tail) else read_bounded(path, MAX_GAME_BYTES))
     except OSError:
-        return True
+        return None
 
 
-def _is_solvable(content: bytes) -> bool:
-    """Whether the file says that it can be won; a damaged one is left to be found out when it is loaded."""
+def _is_solvable(content: bytes) -> bool | None:
+    """Whether the file says that it can be won; None of a damaged one, which is found out when it is loaded."""
     if found := _SOLVABLE.findall(content):
         return bool(found[-1] == b"true")
     try:
         decode(content, "")
     except InvalidGameError:
-        return True
+        return None
     return False  # upstream skips a game that says nothing of it
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 from weakref import finalize
 
@@ -193,7 +194,9 @@ class WebShopBrowserEnv(TextTaskEnv):
 
     def _done_in_browser(self, parsed: ParsedPage, action: str) -> ParsedPage | None:
         """Carries out an action; None if it is not possible."""
-        asked = read_action(action, brackets=self.core.fixes.bracketed_values)
+        fixes = self.core.fixes
+        find = partial(parsed.control, last_group=not fixes.every_group)
+        asked = read_action(action, brackets=fixes.bracketed_values, is_there=lambda label: find(label) is not None)
         if asked is None:
             return None
         name, argument = asked
@@ -204,7 +207,7 @@ class WebShopBrowserEnv(TextTaskEnv):
             if after is None and self.transport == "served":
                 self._parsed = None  # the site has answered with the page once more, under another number
             return after
-        number = parsed.control(argument, last_group=not self.core.fixes.every_group)
+        number = find(argument)
         return None if number is None else self._ask(lambda transport, tab, now: transport.click(tab, now, number))
 
     def _commands(self) -> list[str]:

@@ -152,7 +152,13 @@ def in_texts(change: Callable[[str], str], value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(in_texts(change, part) for part in value)
     if isinstance(value, Mapping):
-        return {in_texts(change, name): in_texts(change, part) for name, part in value.items()}
+        made = dict[Any, Any]()
+        for name, part in value.items():
+            key = in_texts(change, name)
+            while key in made:  # two names that become one stay two
+                key = f"({key})"
+            made[key] = in_texts(change, part)
+        return made
     return value
 
 

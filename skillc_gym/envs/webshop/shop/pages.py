@@ -71,14 +71,21 @@ def parse_action(action: str) -> tuple[str, str] | None:
     return None if start < 1 else (line[:start], line[start + 1 : end].lower())
 
 
-def read_action(action: str, *, brackets: bool) -> tuple[str, str] | None:
-    """Reads ``search[words]`` or ``click[label]`` in lower case, else None; ``brackets``: labels may hold these."""
+def read_action(
+    action: str, *, brackets: bool, is_there: Callable[[str], bool] = lambda label: False
+) -> tuple[str, str] | None:
+    """Reads ``search[words]`` or ``click[label]`` in lower case, else None; ``brackets``: labels may hold these.
+
+    Of a command of several lines the first one counts, unless the label of them all ``is_there``.
+    """
+    end = action.rfind("]")
+    whole = action[6:end].lower() if brackets and action.startswith("click[") and end > 6 else None
+    if whole is not None and "\n" in whole and is_there(whole):
+        return "click", whole
     parsed = parse_action(action)
     if parsed is not None and parsed[0] in ("search", "click"):
         return parsed
-    end = action.rfind("]")
-    bracketed = brackets and action.startswith("click[") and end > 6
-    return ("click", action[6:end].lower()) if bracketed else None
+    return None if whole is None else ("click", whole)
 
 
 def url_of(page: Page, session: str, asin: str) -> str:

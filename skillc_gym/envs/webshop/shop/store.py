@@ -60,12 +60,8 @@ class Store:
 
     def act(self, page: Page, action: str, generator: np.random.Generator) -> Page | None:
         """Carries out an action; ``generator`` draws upstream's random results. None when it cannot be carried out."""
-        read = pages.read_action(action, brackets=self.fixes.bracketed_values)
-        end = action.rfind("]")
-        if self.fixes.bracketed_values and "\n" in action and action.startswith("click[") and end > len("click["):
-            label = action[len("click[") : end].lower()
-            if label in self.body(page).targets:  # a value that goes on behind a line's end
-                read = ("click", label)
+        brackets = self.fixes.bracketed_values
+        read = pages.read_action(action, brackets=brackets, is_there=lambda label: label in self.body(page).targets)
         if read is None:
             return None
         name, argument = read

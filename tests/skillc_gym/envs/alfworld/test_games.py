@@ -146,6 +146,18 @@ def test_games_that_are_still_being_unpacked_are_found_when_they_are_there(folde
     assert open_games(folder, split="valid_seen") is opened
 
 
+def test_a_file_that_was_half_written_or_is_written_again_is_judged_anew(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    whole = open_games(folder, split="valid_seen").task_ids
+    last = tmp_path / "json_2.1.1" / whole[-1] / "game.tw-pddl"
+    content = last.read_bytes()
+    lost = content.replace(b'"solvable": true', b'"solvable": false')
+    assert lost != content
+    for written, found in ((content[:500], whole), (lost, whole[:-1]), (content, whole)):
+        last.write_bytes(written)
+        assert open_games(tmp_path, split="valid_seen").task_ids == found
+
+
 def test_games_of_some_types_are_not_called_foreign(alfworld_data):
     with pytest.raises(InvalidGameError, match=r"types heat of the split 'valid_seen'.*without task_types"):
         require_official(open_games(alfworld_data, split="valid_seen", task_types="heat"))

@@ -17,6 +17,7 @@ from skillc_gym.envs.webshop.experts.shopper import Shopper, choose, parse_instr
 from skillc_gym.envs.webshop.shop.compat import REPLACED
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
+from skillc_gym.wrappers import DiscreteCommands
 
 SHOP = SmallShop()
 GENERATED = {"data": "generated", "num_products": 30}
@@ -144,8 +145,33 @@ def test_a_tagger_of_yours_is_named_in_results_and_copies_share_the_shop():
     assert ("lambda" in info["noun_tagger"], info["title_score"]) == (True, 0.2)
     twin = env.copy()
     assert (twin.catalog, twin.tagger) == (env.catalog, env.tagger)
+    assert twin.get_available_actions() == WebShopEnv(data=SHOP).get_available_actions()
     with pytest.raises(ResetNeeded):
         twin.get_instruction_text()
+
+
+def test_an_option_that_looks_like_a_pattern_is_one_command():
+    shop = SmallShop(makers=(), extra=[{"title": "Rug", "options": {"size": ("<small>", "large")}}])
+    commands = [
+        "search[rug]",
+        "search[<small> rug]",
+        "click[b000000000]",
+        "click[<small>]",
+        "click[large]",
+        "click[red]",
+    ]
+    env = DiscreteCommands(WebShopEnv(data=shop), commands)
+    assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 1, 0, 0, 0, 0]
+    env.step(0)
+    assert env.step(2)[-1]["action_mask"].tolist() == [0, 0, 0, 1, 1, 0]
+    assert env.step(3)[-1]["selected_options"] == ["size: <small>"]
+
+
+def test_groups_that_are_written_alike_without_marks_stay_two():
+    groups = {"[SEP]": ("one", "two"), "(SEP)": ("three",)}
+    env = WebShopEnv(data=SmallShop(makers=(), extra=[{"title": "Rug", "options": groups}]), escape_markup=True)
+    *_, info = play(env, "search[rug]", "click[b000000000]")
+    assert {"one", "two", "three"} <= {*info["clickables"]}
 
 
 def test_other_processes_play_the_same():
