@@ -296,10 +296,21 @@ class ComparisonPlan:
             **own,
             "method": method,
         }
-        groups = {"method_options": {}, **{name: own for name, own in changes.items() if name.endswith("_options")}}
-        changes |= {name: {**getattr(self.config, name), **own} for name, own in groups.items()}  # as where one types
-        changes["method_options"] |= options
+        changes.setdefault("method_options", {})
+        groups = {
+            name: each for name, each in changes.items() if name.endswith("_options") and isinstance(each, Mapping)
+        }
+        changes |= {name: {**self._shared(name, changes), **each} for name, each in groups.items()}
+        if options:
+            changes["method_options"] = {**changes["method_options"], **options}
         return self.config.with_(**changes)
+
+    def _shared(self, name: str, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The shared options of a group, as where one types; those of another chat or engine are of no use."""
+        of = name.removesuffix("_options")
+        other = of in ("chat", "engine") and changes.get(of, getattr(self.config, of)) != getattr(self.config, of)
+        found: Mapping[str, Any] = {} if other else getattr(self.config, name)
+        return found
 
     def evaluation(self, cell: Cell, policy: str | Path) -> TrainConfig:
         """The settings of a cell's evaluation: the same tasks and draws for every cell.

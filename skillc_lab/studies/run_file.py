@@ -96,6 +96,10 @@ class RunFile:
     def _crossed(self) -> dict[str, Mapping[str, Any]]:
         """The grid with each method's own overrides, then the settings that stand beside the grid."""
         crossed = cross(self.methods, self.grid)
+        for method, changes in self.overrides.items():
+            check_settings(changes, f"overrides of {method}")
+        for label, changes in crossed.items():
+            check_settings(changes, f"overrides of {label}")
         own = {label: _merged(self.overrides.get(changes["method"], {}), changes) for label, changes in crossed.items()}
         beside = {label: changes for label, changes in self.overrides.items() if label not in self.methods}
         return {**own, **beside}
@@ -193,5 +197,8 @@ def _require_writable(where: str, value: object) -> None:
     """Refuses what records cannot hold, such as the dates that YAML and TOML make of what is not in quotes."""
     try:
         json.dumps(value)
-    except TypeError as error:
-        raise ConfigError(f"{where} holds what no JSON can, in {value!r}; put a date into quotes ({error})") from error
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{where} holds what no JSON can, in {value!r:.80} ({error}); put dates into quotes, and leave out what is "
+            "no text, number, list or mapping"
+        ) from error

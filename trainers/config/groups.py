@@ -44,7 +44,8 @@ def settings_of(loss_type: LossType | None, given: Mapping[str, Any]) -> Mapping
 
 def require_meant(given: Mapping[str, Any]) -> None:
     """Refuses (ConfigError) what contradicts the ``loss_type`` beside it, a default that is given included."""
-    for name, value in _MEANINGS.get(given.get("loss_type") or "", {}).items():
+    named = given.get("loss_type")
+    for name, value in _MEANINGS.get(named if isinstance(named, str) else "", {}).items():
         if given.get(name, value) != value:
             raise ConfigError(
                 f"loss_type={given['loss_type']} means {name}={value}, but {name}={given[name]}; set one of the two."

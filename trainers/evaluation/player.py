@@ -105,7 +105,9 @@ class TextPlayer:
         header = {**decisive_settings(config), **({"env_wrappers": wrappers} if wrappers else {})}
         if folder is not None:
             header |= {"tasks_sha256": tasks_sha256(config, tasks_of(config)), "chat_sha256": chat_sha256(config)}
-            header |= {name: config.to_json()[name] for name in ("seed", "eval_temperature", "eval_greedy")}
+            header |= {
+                name: config.to_json()[name] for name in ("seed", "panel_seed", "eval_temperature", "eval_greedy")
+            }
             header |= {"evaluation": asked} if asked else {}
         self._journal = None if folder is None else Journal(folder / "journal.jsonl", header)
         self._policies: list[tuple[TextPolicy, bool]] = []

@@ -54,14 +54,26 @@ class Journal:
 
     def _compare(self, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
         # Journals of earlier versions go on.
-        later = {"tasks_sha256", "chat_sha256", "seed", "eval_temperature", "eval_greedy", "evaluation"} - theirs.keys()
+        later = _LATER - theirs.keys()
         differing = [name for name in {**mine, **theirs} if theirs.get(name) != mine.get(name) and name not in later]
         if differing:
-            told = "; ".join(f"{name} was {theirs.get(name)!r:.80}, is {mine.get(name)!r:.80}" for name in differing)
+            pairs = [(name, *_parted(theirs.get(name), mine.get(name))) for name in differing]
+            told = "; ".join(f"{name} was {was!r:.80}, is {now!r:.80}" for name, was, now in pairs)
             raise ConfigError(
                 f"{self.path} belongs to something else: {told}. Use the same settings to go on with it, name another "
                 "folder, or delete it"
             )
+
+
+_LATER = {"tasks_sha256", "chat_sha256", "seed", "eval_temperature", "eval_greedy", "panel_seed", "evaluation"}
+
+
+def _parted(one: Any, other: Any) -> tuple[Any, Any]:
+    """Two values; of two mappings the entries that differ."""
+    if not (isinstance(one, dict) and isinstance(other, dict)):
+        return one, other
+    names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    return {name: one.get(name) for name in names}, {name: other.get(name) for name in names}
 
 
 def _read(line: bytes) -> dict[str, Any] | None:

@@ -257,6 +257,7 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
         (Machine(1), {"report_to": ("paper",)}, "Unknown logger 'paper'"),
         (Machine(1), {"library": "no-such-folder"}, "no-such-folder"),
         (Machine(1), {"engine": "transformers", "engine_options": {"foo": 3}}, "Unknown option .*'foo'"),
+        (Machine(1), {"env": "NoSuch-v0"}, "Unknown environment 'NoSuch-v0'"),
         (Machine(1), {"env_options": {"nope": 1}}, "Unknown option of skillc/ALFWorld-v0 'nope'"),
         (Machine(1), {"env_wrappers": {"nomod:X": {}}}, "'nomod'"),
         (Machine(1), {"trained_layers": "upper:99"}, "upper:99, and the model has 28 layers"),

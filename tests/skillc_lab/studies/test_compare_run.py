@@ -254,6 +254,24 @@ def test_a_methods_options_add_up_with_the_shared_ones(toy_folder, tmp_path):
     plan = replace(plan, config=plan.config.with_(**shared))
     told = {cell.method: plan.training(cell).template_options for cell in plan.cells}
     assert told == {"grpo": {"enable_thinking": False}, "skillc": {"enable_thinking": False, "reasoning": "low"}}
+    named = {"skillc": {"template_options": None}}
+    with pytest.raises(ConfigError, match="template_options must be values by their names"):
+        replace(plan, overrides=named).training(plan.cells[-1])
+
+
+def test_another_chat_and_another_engine_have_options_of_their_own(toy_folder, tmp_path):
+    own = {"skillc": {"chat": "default", "chat_options": {}, "engine": "transformers", "engine_options": {}}}
+    plan = plan_of(toy_folder, tmp_path, methods=("grpo", "skillc"), overrides=own)
+    shared = {
+        "chat": "compact",
+        "chat_options": {"role": "agent"},
+        "engine": "choosing",
+        "engine_options": {"batch": 2},
+    }
+    plan = replace(plan, config=plan.config.with_(**shared))
+    told = {cell.method: plan.training(cell) for cell in plan.cells}
+    assert (told["grpo"].chat_options, told["grpo"].engine_options) == ({"role": "agent"}, {"batch": 2})
+    assert (told["skillc"].chat_options, told["skillc"].engine_options) == ({}, {})
 
 
 # Finished policies ----------------------------------------------------------------------------------------------------

@@ -96,8 +96,16 @@ def test_toml_says_the_same(tmp_path):
         (TEXT.replace("{easy: shipped}", "{}"), ConfigError, "starts names no model"),
         (TEXT + "seeds: [3]", ConfigError, "the key seeds stands twice"),
         (TEXT + "settings: {beta: 0.1, kl_coef: 0.2}", ConfigError, "settings: beta and kl_coef are one setting"),
-        (TEXT + "settings: {template_options: {date_string: 2024-07-26}}", ConfigError, "put a date into quotes"),
+        (TEXT + "settings: {template_options: {date_string: 2024-07-26}}", ConfigError, "put dates into quotes"),
         (TEXT + "overrides: {ppo: {template_options: {x: !!set {a}}}}", ConfigError, "overrides of ppo: template_opt"),
+        (TEXT + "settings: {template_options: &a {d: *a}}", ConfigError, "holds what no JSON can"),
+        (TEXT + "settings: {loss_type: [dapo]}", UnknownNameError, "loss_type"),
+        (TEXT + "grid: {beta: [0.1], kl_coef: [0.2]}", ConfigError, "overrides of grpo.*beta and kl_coef are one"),
+        (
+            TEXT + "grid: {omega: [1]}\noverrides: {ppo: {beta: 0.1, kl_coef: 0.2}}",
+            ConfigError,
+            "overrides of ppo: beta",
+        ),
         ("- grpo", ConfigError, "must hold keys and values"),
     ],
 )

@@ -221,9 +221,18 @@ def test_a_journal_is_of_one_seed_and_temperature(tmp_path: Path) -> None:
             policy_player(CONFIG.with_(**changes), FunctionEngine(plainly), tmp_path)
 
 
-@pytest.mark.parametrize("other", [{"per_type": 1}, {"attempts": 2}, {"greedy_too": True}])
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"per_type": 1}, "evaluation was .'per_type': 2"),
+        ({"attempts": 2}, "evaluation was .'attempts': 1"),
+        ({"greedy_too": True}, "evaluation was .'greedy_too': False"),
+        ({"memory": "library"}, "evaluation was .'memory': 'own'}, is .'memory': 'library'"),
+        ({"panel_seed": 3}, "panel_seed was"),
+    ],
+)
 def test_an_interrupted_evaluation_of_another_panel_or_other_tries_does_not_go_on(
-    other: dict[str, Any], tmp_path: Path
+    other: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     asked = 0
 
@@ -234,13 +243,14 @@ def test_an_interrupted_evaluation_of_another_panel_or_other_tries_does_not_go_o
             raise ServerError("down")
         return await plainly(request)
 
-    def played(**options: Any) -> PolicyReport:
-        return evaluate_policy(CONFIG, engine=FunctionEngine(ask), folder=tmp_path, **{"per_type": 2, **options})
+    def played(panel_seed: int = 0, **options: Any) -> PolicyReport:
+        config = CONFIG.with_(panel_seed=panel_seed)
+        return evaluate_policy(config, engine=FunctionEngine(ask), folder=tmp_path, **{"per_type": 2, **options})
 
     with pytest.raises(ServerError):
         played()
     asked = 0
-    with pytest.raises(ConfigError, match=r"evaluation was .*Use the same settings"):
+    with pytest.raises(ConfigError, match=said):
         played(**other)
     assert asked == 0
     asked = -1000
