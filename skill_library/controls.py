@@ -59,7 +59,20 @@ def _wrong(library: SkillLibrary) -> SkillLibrary:
             f"Library {brief(library.name)} has no wrong skill to show {right[0] if right else 'any task type'}, "
             "which has none or that of the next one; use one of the other controls"
         )
-    return moved
+    return _Moved(library.name, moved.skills, library)
+
+
+@dataclass(frozen=True)
+class _Moved(SkillLibrary):
+    """A library of wrong skills, which must be wrong at the grade "minimal", too."""
+
+    source: SkillLibrary
+
+    def graded(self, grade: str) -> SkillLibrary:
+        """The library at a grade; SkillFileError where a type's minimal text is that of the next one."""
+        if grade != "minimal":
+            return super().graded(grade)
+        return control_library(self.source.graded(grade), "wrong")
 
 
 def _specific(library: SkillLibrary, kind: str) -> set[str]:
@@ -72,9 +85,12 @@ def _moved(skill: Skill, shown_for: Mapping[str, str]) -> Skill:
 
 def _shuffled(library: SkillLibrary) -> SkillLibrary:
     def words_of(text: str) -> str:
-        words = _WORD.findall(text)
-        random.Random(text).shuffle(words)
-        rest = iter(words)
+        words, drawn = _WORD.findall(text), random.Random(text)
+        order = words[:]
+        drawn.shuffle(order)
+        while order == words and len(set(words)) > 1:
+            drawn.shuffle(order)
+        rest = iter(order)
         return _WORD.sub(lambda _: next(rest), text)
 
     return _rewritten(library, "shuffled", words_of)
@@ -91,7 +107,7 @@ def _general(library: SkillLibrary) -> SkillLibrary:
             "one of the other controls"
         )
     kept = (skill if skill.is_general else replace(skill, text="", minimal="") for skill in library.skills)
-    return replace(library, skills=tuple(kept))
+    return SkillLibrary(library.name, tuple(kept))
 
 
 @dataclass(frozen=True)
@@ -110,12 +126,17 @@ def _rewritten(library: SkillLibrary, control: str, rewrite: Callable[[str], str
     def changed(skill: Skill) -> Skill:
         return replace(skill, name=_named(skill.name, control), text=rewrite(skill.text), minimal="")
 
-    return _Rewritten(library.name, tuple(map(changed, library.skills)), library, control)
+    rewritten = tuple(map(changed, library.skills))
+    if all(new.text == skill.text for new, skill in zip(rewritten, library.skills, strict=True)):
+        raise SkillFileError(
+            f"Library {brief(library.name)} has no text that the control {control} makes another; use one of the others"
+        )
+    return _Rewritten(library.name, rewritten, library, control)
 
 
 def _named(name: str, control: str) -> str:
     """The control's name of a skill; of a long one its beginning, told from others by a hash."""
-    if len(name) + len(control) < MAX_NAME:
+    if len(name) + len(control) < MAX_NAME and not name.endswith("."):
         return f"{name}.{control}"
     told = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{name[: MAX_NAME - len(told) - len(control) - 2].rstrip('. ')}-{told}.{control}"

@@ -139,7 +139,8 @@ def _load(name: str, stamps: tuple[tuple[str, int, int], ...]) -> SkillLibrary:
 def skill_files(folder: Path) -> list[Path]:
     """The SKILL.md of a folder, or those of its subfolders, sorted; SkillFileError for none, both, or too many."""
     try:
-        single, below = _file_in(folder), [place for place in folder.glob("*") if place.name not in _MATERIAL]
+        single = _file_in(folder)
+        below = [place for place in folder.glob("*") if not (single and place.name in _MATERIAL)]
         found = sorted(filter(None, map(_file_in, below)))
     except OSError as error:
         raise SkillFileError(f"{folder} cannot be read ({error.strerror}: {error.filename})") from error

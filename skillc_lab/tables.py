@@ -111,8 +111,14 @@ def points(mean: float, interval: Iterable[float] | None = None, digits: int = 0
 
 def mean_tokens(outcomes: Iterable[PairedOutcome], skill: bool) -> float | None:
     """Mean tokens of an episode, read and written; None where nobody counted."""
-    known = [tokens for outcome in outcomes if (tokens := outcome.arm(skill).tokens)]
+    known = tokens_of(outcomes, skill)
     return fmean(known) if known else None
+
+
+def tokens_of(outcomes: Iterable[PairedOutcome], skill: bool) -> list[int]:
+    """Tokens of the episodes of a condition, 0 of one that was cut at once; nothing where nobody counted."""
+    arms = [(outcome.arm(skill).tokens, outcome.arm(not skill).tokens) for outcome in outcomes]
+    return [own for own, _ in arms if own is not None] if any(map(any, arms)) else []
 
 
 # Records: what a measurement or a study found, with the revision that it was made on ---------------------------------

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
-from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
+from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, require_text, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 _SKILL = re.compile(r"(?P<title>[^\n]*)\n(?P<principle>.*?)(?:\nApply when: (?P<when_to_apply>[^\n]*))?", re.DOTALL)
@@ -60,9 +60,11 @@ def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
     But for a title that is missing, which is the name then, and for ids that repeat or are no names for a skill.
 
     Any other skill has its name as title and its text as principle, and stands in the category of each of its types.
+    SkillFileError for one without a text.
     """
     bank: dict[str, Any] = {"general_skills": [], "task_specific_skills": {}, "common_mistakes": []}
     for skill in skills:
+        require_text(skill)
         # Without its last part the pattern would try every beginning of the second.
         mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general and "\nInstead: " in skill.text else None
         said = {} if mistake is None else {"mistake_id": skill.name, **_said(mistake)}

@@ -43,6 +43,12 @@ def check_size(skills: Iterable[Skill], source: str) -> None:
         raise SkillFileError(f"{source} has more than {MAX_CHARACTERS:,} characters of text, the most of a library")
 
 
+def require_text(skill: Skill) -> None:
+    """Refuses a skill that says nothing, which could not be read back; SkillFileError."""
+    if not skill.text:
+        raise SkillFileError(f"{skill.name!r} has no text: it could not be read back")
+
+
 def plain_name(text: str, filler: str = "-") -> str:
     """Lower-case letters and digits of ASCII, whatever is between them as one filler; "skill" if nothing is left."""
     return re.sub(r"[^a-z0-9]+", filler, text.lower()).strip(filler)[:_LONGEST].strip(filler) or "skill"

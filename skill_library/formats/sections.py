@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from skill_library.errors import SkillFileError
-from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, unique
+from skill_library.formats.form import SkillFormat, check_count, check_size, plain_name, require_text, unique
 from skill_library.skill import EVERY_TYPE, Skill
 
 # Blanks are tried from the beginning of their run alone: a line of them would take quadratic time otherwise.
@@ -39,11 +39,12 @@ def read_sections(text: str) -> list[Skill]:
 def to_sections(skills: Iterable[Skill]) -> str:
     """Writes skills as sections: general ones under ``general ...``, others under their type.
 
-    SkillFileError for a text with a line that looks like a section's, and for a skill that serves several types, or one
-    whose section would be read as general or under another name.
+    SkillFileError for none, for a text with a line that looks like a section's, and for a skill that serves several
+    types, or one whose section would be read as general or under another name.
     """
     parts = []
     for skill in skills:
+        require_text(skill)
         kind = skill.task_types[0]
         misread = not skill.is_general and (_GENERAL.match(kind) or kind != kind.strip())
         if _HEAD.search(skill.text) or len(skill.task_types) > 1 or misread:

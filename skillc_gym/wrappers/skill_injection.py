@@ -90,10 +90,11 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
         _require_no_prompt(env)
         require_no_autoreset(env, "SkillInjection")
         self.library = load_library(library)
-        self._graded = {name: self.library.graded(name) for name in GRADES}
         self.where = where
         self.enabled = enabled
         self.grade = require_name("grade of a skill", grade, GRADES)
+        # A control may have nothing to show at a grade, which counts where that is asked for.
+        self._graded = {grade: self.library.graded(grade)}
         space = text_space(env, "observation_space", "SkillInjection")
         self._prefix = ""
         self._provenance: dict[str, Any] | None = _off(0)
@@ -143,9 +144,12 @@ class SkillInjection(gymnasium.Wrapper[str, str, str, str], RecordConstructorArg
     def _shown(self, info: dict[str, Any], choice: SkillChoice | None, grade: str) -> dict[str, Any]:
         chosen = choice(info) if callable(choice) else choice
         if chosen is not None:
-            return _provenance(self._checked(chosen), "full")
+            # A memory chooses from a library that was made shorter; which grade a text of one's own has, nobody knows.
+            return _provenance(self._checked(chosen), "full" if grade == "full" else "")
         if "task_type" not in info:
             raise ConfigError(f'SkillInjection chooses by info["task_type"], which {self.env} does not give at reset')
+        if grade not in self._graded:
+            self._graded[grade] = self.library.graded(grade)
         return _provenance(self._graded[grade].for_task(info["task_type"]), grade)
 
     def _checked(self, chosen: object) -> SkillText:

@@ -102,8 +102,9 @@ def _own_evals(options: SkillTestOptions, config: TrainConfig) -> Mapping[SkillE
     if options.per_type is not None and options.tasks is not None:
         raise ConfigError("A panel is so many tasks of each type (--per-type), or a list of tasks (--tasks), not both.")
     # A control, such as mine:blank, is tested on the cases of the skills that it is a control of.
-    stem = options.skills.rpartition(":")[0]
-    own = stem if stem and not Path(options.skills).exists() else options.skills
+    own = options.skills
+    while (stem := own.rpartition(":")[0]) and not Path(own).exists():
+        own = stem
     if own in BUILT_IN or options.per_type is not None or options.tasks is not None:
         return {}
     return _tasks_of_evals(config, read_evals(library_folder(own)[0]))

@@ -20,6 +20,7 @@ from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, SkillCError
 from skillc_lab.skills.effect import SkillTest
+from skillc_lab.tables import tokens_of
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.tracking import make_folder, parse_object, write_json
 
@@ -137,9 +138,7 @@ def write_workspace(
         for arm, skill in _ARMS.items():
             _write_arm(test.report, case, tasks, skill, out / f"eval-{case.name}" / arm)
     outcomes = test.report.outcomes
-    summary: dict[str, Any] = {
-        arm: _summary([outcome.arm(skill) for outcome in outcomes]) for arm, skill in _ARMS.items()
-    }
+    summary: dict[str, Any] = {arm: _summary(outcomes, skill) for arm, skill in _ARMS.items()}
     summary["delta"] = {name: _delta(*(summary[arm][name]["mean"] for arm in _ARMS)) for name in summary["with_skill"]}
     write_json(out / BENCHMARK, {**about, "run_summary": summary, "skill_test": test.to_json()})
 
@@ -172,11 +171,12 @@ def _graded(case: SkillEval, outcome: PairedOutcome, arm: ArmOutcome) -> dict[st
     }
 
 
-def _summary(arms: Sequence[ArmOutcome]) -> dict[str, dict[str, float | None]]:
-    figures = {
+def _summary(outcomes: Sequence[PairedOutcome], skill: bool) -> dict[str, dict[str, float | None]]:
+    arms = [outcome.arm(skill) for outcome in outcomes]
+    figures: dict[str, Sequence[float]] = {
         "pass_rate": [float(arm.won) for arm in arms],
         "time_seconds": [arm.seconds for arm in arms if arm.seconds is not None],
-        "tokens": [float(arm.tokens) for arm in arms if arm.tokens],
+        "tokens": tokens_of(outcomes, skill),
     }
     return {name: _spread(values) for name, values in figures.items()}
 

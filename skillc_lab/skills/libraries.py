@@ -187,7 +187,10 @@ def _remedy(writer: Writer) -> str:
     if not writer.bad_replies:
         return "play more episodes, or take those of an expert"
     fault = f" (the last one: {writer.last_fault})" if isinstance(writer, LLMWriter) else ""
-    return f"{writer.bad_replies} replies of the writer could not be read{fault}; take a model that follows formats"
+    return (
+        f"{writer.bad_replies} replies of the writer could not be read{fault}; take a model that follows formats, or, "
+        "where replies are empty, one with a longer context"
+    )
 
 
 def _won(episodes: Sequence[Episode]) -> int:

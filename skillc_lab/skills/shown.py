@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skill_library import GRADES, SkillLibrary, SkillText
+from skill_library import GRADES, SkillFileError, SkillLibrary, SkillText
 from skillc_gym.envs.registry import short_type
 from skillc_gym.episodes import Episode, iter_jsonl
 from skillc_gym.pages import printable
@@ -83,16 +83,26 @@ def standing(shown: ShownText, library: SkillLibrary) -> Standing | None:
     if not library.serves(shown.task_type):
         return "not in it"
     grades = (shown.grade,) if shown.grade in GRADES else ("full", "minimal")
-    told = [library.graded(grade) for grade in grades]
+    told = [found for grade in grades if (found := _at(library, grade))]
     texts = [each.for_task(shown.task_type) for each in told]
     if any(shown.text == each.text for each in texts):
         return "same"
-    if any(each.text and shown.text.startswith(each.text + "\n\n") for each in texts):
+    # Agents add their names with their texts; without one, paragraphs are missing in the library.
+    more = (each for each in texts if each.text and shown.skill.startswith(f"{each.name}+"))
+    if any(shown.text.startswith(each.text + "\n\n") for each in more):
         return "same and more"
     if any(shown.text == specific_text(each, shown.task_type).text for each in told):
         return "its own alone"
     named = any(each.name and f"{shown.skill}+".startswith(f"{each.name}+") for each in texts)
     return "changed" if named else "not in it"
+
+
+def _at(library: SkillLibrary, grade: str) -> SkillLibrary | None:
+    """The library at a grade; None of a control that has nothing to show there."""
+    try:
+        return library.graded(grade)
+    except SkillFileError:
+        return None
 
 
 def check_shown(shown: Sequence[ShownText], library: SkillLibrary | None = None) -> list[Flaw]:

@@ -29,13 +29,14 @@ def test_each_type_is_shown_anothers_skill_under_its_own_name():
 
 @given(TEXTS)
 def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
-    library = SkillLibrary("mine", (Skill("one", "", ("a",), text),))
+    library = SkillLibrary("mine", (Skill("one", "", ("a",), text), Skill("two", "", ("b",), "Search first.")))
     for control in ("shuffled", "blank"):
         changed = control_library(library, control).for_task("a")
         assert line_lengths(changed.text) == line_lengths(text)
         assert changed.name == f"one.{control}"
     shuffled, blank = (control_library(library, name).for_task("a").text for name in ("shuffled", "blank"))
     assert Counter(shuffled.split()) == Counter(text.split())
+    assert (shuffled == text) == (len(set(text.split())) < 2)
     assert set(blank.split()) <= {FILLER}
     assert control_library(library, "shuffled") == control_library(library, "shuffled")
     for kind in ALFWORLD.task_types:
@@ -81,6 +82,20 @@ def test_what_cannot_be_is_refused(name, fault):
         control_library(ALFWORLD, "empty")
     with pytest.raises(SkillFileError, match="general skills alone"):
         control_library(SkillLibrary("mine", (Skill("hints", "", ("*",), "Look first."),)), "general")
+
+
+def test_a_control_that_shows_the_skill_is_refused_also_at_its_grade():
+    alike = SkillLibrary("mine", tuple(Skill(kind, "", (kind,), f"Do this:\n1. {kind}") for kind in "ab"))
+    wrong = control_library(alike, "wrong")
+    assert wrong.for_task("a").text != alike.for_task("a").text
+    with pytest.raises(SkillFileError, match="no wrong skill to show a"):
+        wrong.graded("minimal")
+    assert wrong.graded("none").for_task("a").text == ""
+    with pytest.raises(SkillFileError, match="no text that the control shuffled makes another"):
+        control_library(SkillLibrary("mine", (Skill("s", "", ("a",), "Search."),)), "shuffled")
+    assert (
+        control_library(SkillLibrary("mine", (Skill("s.", "", ("a",), "Search."),)), "blank").for_task("a").text == "to"
+    )
 
 
 @pytest.mark.parametrize("types", [(("a", "b", "c"),), (("a", "b"), ("c",)), (("a",), ("b",)), (("*",),)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader, read_bounded
 from skill_library.errors import UnreadableFileError, brief
-from skill_library.formats import read_agent_skills
+from skill_library.formats import read_agent_skills, write_library
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
 from skill_library.skill import MAX_CHARACTERS, MAX_TASK_TYPES
 from skillc_gym.envs.registry import env_spec
@@ -118,6 +118,12 @@ def test_a_skill_that_holds_others_is_no_library_in_silence(tmp_path):
     write(tmp_path / "g", named("g", '["*"]'))
     with pytest.raises(SkillFileError, match="is a skill and holds others, such as g"):
         load_library(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["scripts", "assets", "references"])
+def test_a_skill_of_a_library_may_be_called_as_a_folder_of_a_skill_is(tmp_path, name):
+    written = write_library([Skill(name, "For tests.", ("a",), "Look.")], tmp_path / "l")
+    assert [skill.name for skill in load_library(written).skills] == [name]
 
 
 def test_what_is_not_there_is_an_error_with_a_suggestion_and_names_are_unique(tmp_path):

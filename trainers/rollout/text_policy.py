@@ -215,16 +215,18 @@ class ServerChat:
     async def _recorded(self, number: int, chat: Sequence[Message]) -> str:
         key = hashlib.sha256(json.dumps(["writer", self._seed, number, list(chat)]).encode()).hexdigest()
         entry: Any = None if self._journal is None else self._journal.entries.get(key)
-        if entry is None:
+        if entry is None or not (entry["reply"] or entry["prompt_tokens"]):  # earlier versions kept what did not fit
             seed = derive_seed(self._seed, number) % 2**31
             request = TextRequest(list(chat), seed, max_tokens=self._max_tokens, temperature=0.0)
-            said = await _reply(self._engine, request) or TextReply("")
+            reply = await _reply(self._engine, request)
+            said = reply or TextReply("")
             entry = {
                 "reply": said.text,
                 "prompt_tokens": said.prompt_tokens,
                 "completion_tokens": said.completion_tokens,
             }
-            if self._journal is not None:
+            # What the context cut is asked again, since the server may have a longer one then.
+            if self._journal is not None and reply is not None:
                 self._journal.add(key, entry)
         self.usage.count(entry["prompt_tokens"], entry["completion_tokens"])
         return str(entry["reply"])

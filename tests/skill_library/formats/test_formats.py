@@ -163,6 +163,12 @@ def test_skills_of_one_type_survive_sections(skills):
         assert [(s.task_types, s.text) for s in again] == [(s.task_types, s.text) for s in single]
 
 
+@pytest.mark.parametrize("write", [to_bank, to_sections])
+def test_a_skill_that_says_nothing_is_refused(write):
+    with pytest.raises(SkillFileError, match="'heat' has no text"):
+        write([Skill("heat", "Of heat.", ("heat",), "")])
+
+
 def test_what_sections_cannot_tell_is_refused():
     types = [("x", "y"), ("common_sense",), ("General x",), (" x",), ("x ",)]
     for skill in (Skill("a", "d", ("x",), "### b ###"), *(Skill("a", "d", kinds, "text") for kinds in types)):

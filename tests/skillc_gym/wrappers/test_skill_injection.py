@@ -110,6 +110,10 @@ def test_an_episode_may_see_another_text_than_the_librarys(toy, toy_library):
     assert observation == ToyEnv().reset(seed=0)[0]
     assert (info["skill"], info["skill_text"], info["skill_sha256"]) == ("memory", "Look twice.", a_text().sha256)
     assert env.reset(seed=0, options={"skill": False, "skill_text": a_text()})[1]["skill_text"] == ""
+    grades = {"full": "full", "minimal": "", "none": "none"}  # what a memory chose of a library that was made shorter
+    for grade, said in grades.items():
+        asked = {"skill": True, "skill_text": a_text(), "skill_grade": grade}
+        assert env.reset(seed=0, options=asked)[1]["skill_grade"] == said
     for chosen in (lambda info: None, None):
         _, info = env.reset(seed=0, options={"skill_text": chosen})
         assert info["skill_text"] == load_library(toy_library).for_task(info["task_type"]).text

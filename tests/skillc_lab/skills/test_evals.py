@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from skill_library import SkillFileError
 from skillc_lab.skills.effect import SkillTest
 from skillc_lab.skills.evals import SkillEval, cases_of, next_iteration, read_evals, write_workspace
+from skillc_lab.tables import mean_tokens
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 
 
@@ -61,6 +62,16 @@ def test_types_have_wider_intervals_and_tokens_their_means():
     assert heat.interval.low < heat.counts.gap_interval.low
     assert heat.tokens == (35, 15)
     assert "pass" in test.table().splitlines()[-1]
+
+
+def test_episodes_that_were_cut_at_once_count_with_no_tokens():
+    played = report(2, 0, 0, 0)
+    first, second = played.outcomes
+    nothing = replace(first.with_skill, prompt_tokens=0, completion_tokens=0)
+    assert mean_tokens([replace(first, with_skill=nothing), second], True) == 35 / 2
+    assert mean_tokens([replace(first, with_skill=nothing)], True) == 0.0
+    assert mean_tokens([replace(first, with_skill=nothing, without_skill=nothing)], True) is None
+    assert mean_tokens([replace(first, with_skill=ArmOutcome(True, 1.0, 1))], True) is None
 
 
 def test_task_types_have_folders_of_their_own():

@@ -194,6 +194,7 @@ def test_episodes_are_counted_by_type_condition_and_text():
         (with_skill(skill="before it was renamed"), "same"),
         (with_skill(LIBRARY.skills[-1].text, skill="heat"), "its own alone"),
         (with_skill(f"{FULL.text}\n\nA note.", skill="general+heat+expel"), "same and more"),
+        (with_skill(f"{FULL.text}\n\nWhat the library has lost."), "changed"),
         (with_skill(MINIMAL.text), "changed"),
         (with_skill("Look!"), "changed"),
         (with_skill("Look!\n\nA note.", skill="general+heat+expel"), "changed"),

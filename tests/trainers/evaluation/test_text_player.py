@@ -257,6 +257,28 @@ def test_an_interrupted_evaluation_of_another_panel_or_other_tries_does_not_go_o
     assert len(played().paired.outcomes) == 2
 
 
+def test_a_writers_chat_that_was_too_long_is_asked_again_with_more_room(tmp_path: Path) -> None:
+    limit = 0
+
+    async def ask(request: TextRequest) -> TextReply:
+        if len(request.messages[0]["content"]) > limit:
+            raise ContextFullError("full")
+        return TextReply("Look twice.", 3, 2)
+
+    def told(asked: int) -> list[str]:
+        player = policy_player(CONFIG, FunctionEngine(ask), tmp_path)
+        writer = player.chat(0, tmp_path / "replies.jsonl")
+        found = writer([[{"role": "user", "content": "What now?"}]])
+        assert writer.usage.prompt_tokens == asked
+        return found
+
+    assert told(0) == [""]
+    limit = 100
+    assert told(3) == ["Look twice."]
+    limit = 0
+    assert told(3) == ["Look twice."], "as it was kept"
+
+
 def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal(path, {"model": "a", "chat": "default"}).add("k", {"x": 1})
