@@ -118,7 +118,8 @@ def quick_policies(options: DemoOptions) -> dict[str, Path]:
 
 def _played(options: DemoOptions, policy: Path) -> TrainConfig:
     if options.model is None:
-        training = replace(options, quick=True, data="generated", policy=None).training()
+        own = policy if policy == options.policy else None
+        training = replace(options, quick=True, data="generated", policy=own).training()
         return replace(training, split=options.split, model=str(policy))
     given = {"env": options.env, "model": str(policy), "seed": options.seed, "share_prefixes": True}
     settings, _ = complete_settings({**given, "split": options.split, **options.further_settings()}, learning=False)

@@ -26,7 +26,7 @@ from trainers.config import RECOMMENDED, TrainConfig
 from trainers.evaluation import Change, PairedReport, compare_reports, evaluate_policy
 from trainers.recipes import recipe_in
 from trainers.rollout import tasks_of
-from trainers.tracking import PlainProgress, Progress, make_folder, read_object, write_json
+from trainers.tracking import PlainProgress, Progress, complete_settings, make_folder, read_object, write_json
 from trainers.training import run
 from trainers.warmstart import CARD, data_recipe, make_policy, shipped_recipe, small_policy_settings
 
@@ -151,6 +151,9 @@ class DemoOptions:
         chosen = {"method": self.method, "steps": self.steps, "seed": self.seed}
         chosen |= {"model": str(self.start), "run": str(self.folder)}
         small = small_policy_settings(self.env, self.place)
+        if self.policy is not None:  # which knows what it was made with
+            world: dict[str, Any] = {name: small[name] for name in ("env", "data", "env_options") if name in small}
+            small |= complete_settings({**world, "model": str(self.policy)}, learning=False)[0]
         return TrainConfig(**{**chosen, **small, **quick, **self.further_settings()})
 
 

@@ -61,6 +61,10 @@ def _figures_of(path: str, found: Any) -> Record:
     """What a metric of one's own says."""
     if not isinstance(found, Mapping):
         raise ConfigError(f"metrics={path}: it gives a dictionary of figures by name, got {found!r:.80}")
+    try:
+        json_line(found)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"metrics={path}: its figures are to be written as JSON: {error}") from error
     return {**found}
 
 

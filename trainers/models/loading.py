@@ -18,6 +18,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, ne
 from trainers.base import Registry, Wanted
 from trainers.config import TrainConfig
 from trainers.tracking.files import damage, read_object
+from trainers.tracking.policy_settings import SETTINGS_FILE
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def _is_folder(name: str) -> bool:
 
 def _fault(folder: Path) -> str | None:
     try:
-        return damage(folder, read_object(folder / POLICY_FILES))
+        # Settings are read and held against their ranges by themselves, and may be looked through before one publishes.
+        listed = read_object(folder / POLICY_FILES)
+        return damage(folder, {name: digest for name, digest in listed.items() if name != SETTINGS_FILE})
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -190,6 +193,11 @@ def load_plain_tokenizer(config: TrainConfig) -> Any:
 def load_tokenizer(config: TrainConfig) -> Any:
     """The model's tokenizer, with the configured chat template; errors as of :func:`load_model`."""
     tokenizer = load_plain_tokenizer(config)
+    if tokenizer.pad_token is None:
+        raise ConfigError(
+            f"The tokenizer of {config.model} names neither a pad_token nor an eos_token; name one in its "
+            "tokenizer_config.json."
+        )
     source = config.chat_template
     if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
         give(tokenizer)

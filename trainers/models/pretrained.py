@@ -14,7 +14,7 @@ from typing import Any
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, needs_extra
 from trainers.base.model_folders import Adapted, Package, fetched_folder, package_named
 from trainers.models.loading import without_bars
-from trainers.tracking.files import seal, sha256_of_file, swap_folder
+from trainers.tracking.files import seal, sha256_of_file, storing_weights, swap_folder
 
 SAMPLES = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 12, a fridge 1 and 3 apples.",
@@ -72,7 +72,7 @@ def adapt(base: Path, adapters: Path, folder: Path) -> None:
         import torch
         from peft import PeftModel
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    with without_bars():
+    with without_bars(), storing_weights(folder):
         model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32, local_files_only=True)
         PeftModel.from_pretrained(model, adapters).merge_and_unload().save_pretrained(folder)
         AutoTokenizer.from_pretrained(base, local_files_only=True).save_pretrained(folder)
@@ -133,8 +133,9 @@ def convert(gguf: Path, folder: Path, *, splits_digits: bool = False) -> None:
             split_digits(reference)
         check_tokenizer(tokenizer, reference)
         model = models.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
-        _plain(model).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        with storing_weights(folder):
+            _plain(model).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
 
 
 def _plain(model: Any) -> Any:

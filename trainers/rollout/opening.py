@@ -134,7 +134,11 @@ def _wrappers(config: TrainConfig) -> list[Callable[[Any], Any]]:
     return [_wrapper(path, options) for path, options in config.env_wrappers.items()]
 
 
-def _wrapper(path: str, options: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _wrapper(path: str, options: object) -> Callable[[Any], Any]:
+    if not isinstance(options, Mapping):
+        raise ConfigError(
+            f"env_wrappers: the options of {path} are values by their names, {{}} for none; got {options!r}."
+        )
     wrapper = load_object(path, "wrapper")
     try:
         taken = inspect.signature(wrapper)

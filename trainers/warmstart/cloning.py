@@ -281,7 +281,8 @@ def clone(
         with _seeded(model.device, derive_seed(config.seed, step)), cast:
             loss, replies = _batch_loss(model, batch, pad_token_id, config.context_weight)
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if not math.isfinite(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0))):
+            raise ConfigError(f"The gradient of batch {step + 1} is not finite; take a lower learning_rate.")
         optimiser.step()
         optimiser.zero_grad(set_to_none=True)
         losses.append(float(replies.detach()))

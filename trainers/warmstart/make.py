@@ -21,6 +21,7 @@ from skillc_gym.errors import ConfigError, MissingDataError, needs_extra
 from skillc_gym.files import replace_file
 from trainers.config import TrainConfig
 from trainers.models import attend_without_plans, cast, limit_of, load_model, load_plain_tokenizer, without_bars
+from trainers.models.loading import hub_access, is_hub_name
 from trainers.rollout.chat_tokens import ChatTokens
 from trainers.tracking.files import NO_WEIGHTS, read_object, seal, sha256_of_file, storing_weights, weights_sha256
 from trainers.tracking.policy_settings import save_policy_settings
@@ -119,10 +120,10 @@ def _fresh_policy(recipe: PolicyRecipe, played: Sequence[Demonstration]) -> tupl
 
 
 def _policy_to_go_on_from(folder: Path) -> tuple[Any, Any]:
-    if not (folder / "config.json").is_file():
+    if not is_hub_name(str(folder)) and not (folder / "config.json").is_file():
         raise MissingDataError(f"start={str(folder)!r} holds no checkpoint (config.json); name the folder of a policy.")
     config = TrainConfig(model=str(folder))
-    with without_bars():
+    with without_bars(), hub_access(str(folder)):
         return load_plain_tokenizer(config), load_model(config)
 
 
@@ -240,8 +241,8 @@ def make_policy(
         kept=replace(kept, shown=shown.sha256),
     )
     measured = {"loss_held_out": [before, measure()] if held_out else None, **_learned(dialogues, losses)}
-    model = _merged(model, out / ADAPTER) if recipe.lora_rank else model
     with storing_weights(out):
+        model = _merged(model, out / ADAPTER) if recipe.lora_rank else model
         model.save_pretrained(out)
         tokenizer.save_pretrained(out)
     sizes = {"parameters": sum(weights.numel() for weights in model.parameters()), "vocabulary": len(tokenizer)}

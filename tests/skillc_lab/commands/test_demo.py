@@ -20,6 +20,7 @@ from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.recipes import recipe_in
 from trainers.tracking import SilentProgress, write_json
+from trainers.tracking.policy_settings import save_policy_settings
 from trainers.warmstart import shipped_recipe
 
 SMALL = {
@@ -232,6 +233,17 @@ def test_another_start_plays_with_its_own_settings(tmp_path):
     result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1), progress=SilentProgress())
     assert json.loads((tmp_path / "start" / "evaluation.json").read_text())["max_episode_steps"] == 20
     assert "skillc train --model shipped" in demo.describe_quick_demo(result, "shipped")
+
+
+def test_a_policy_of_ones_own_plays_and_trains_with_its_own_settings(tmp_path):
+    policy = shutil.copytree(shipped_policy(), tmp_path / "policy")
+    own = {"chat": "default", "chat_options": {}, "max_episode_steps": 14}
+    save_policy_settings(policy, DemoOptions().training().with_(model=str(policy), **own))
+    training = DemoOptions(policy=policy, steps=3).training()
+    assert {name: getattr(training, name) for name in own} == own
+    assert training.env_options == DemoOptions().training().env_options
+    played = [demo._played(DemoOptions(policy=policy), place) for place in (policy, shipped_policy())]
+    assert [each.max_episode_steps for each in played] == [14, 20]
 
 
 def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path, monkeypatch):

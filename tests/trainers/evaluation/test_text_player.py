@@ -312,6 +312,9 @@ def test_a_function_is_asynchronous_and_a_wrapper_takes_its_options() -> None:
     wrapped = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": {"bonuss": 0.5}})
     with pytest.raises(ConfigError, match=r"toys:Graded takes \(env.*bonuss"):
         policy_player(wrapped, FunctionEngine(plainly)).rollouts(wrapped)
+    none: Any = CONFIG.with_(env_wrappers={"tests.trainers.toys:Graded": None})
+    with pytest.raises(ConfigError, match="for none; got None"):
+        policy_player(none, FunctionEngine(plainly)).rollouts(none)
 
 
 def test_a_reply_without_a_text_is_an_empty_one_and_never_sent_back_as_such() -> None:

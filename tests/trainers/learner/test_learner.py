@@ -236,7 +236,12 @@ def test_shaping_reaches_the_return_and_loggers_and_metrics_are_told(config: Tra
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("taken_names", "entropy, tokens_generated, tokens_total"), ("no_figures", "got None")]
+    ("name", "says"),
+    [
+        ("taken_names", "entropy, tokens_generated, tokens_total"),
+        ("no_figures", "got None"),
+        ("unwritten", "written as JSON"),
+    ],
 )
 def test_a_metric_that_says_nothing_of_its_own_is_refused(config: TrainConfig, name: str, says: str) -> None:
     with pytest.raises(ConfigError, match=f"metrics={EXTRAS}:{name}: .*{says}"):

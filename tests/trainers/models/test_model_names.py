@@ -14,6 +14,7 @@ from trainers.config import TrainConfig
 from trainers.models import bfloat16_warning, load_model, load_plain_config, load_plain_tokenizer, loading
 from trainers.models.loading import bfloat16_slowdown, check_model, hub_access, is_hub_name
 from trainers.tracking.checkpoints import read_checkpoint
+from trainers.tracking.policy_settings import SETTINGS_FILE
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 
@@ -41,7 +42,10 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
     with RunFolder(tmp_path).new_policy() as path:
         path.mkdir()
         (path / "weights").write_text("good")
+        (path / SETTINGS_FILE).write_text('{"version": 1}')
     policy = tmp_path / "policy"
+    check_model(str(policy))
+    (policy / SETTINGS_FILE).write_text("{}")  # what one may look through before one publishes
     check_model(str(policy))
     (policy / "weights").write_text("bad")
     with pytest.raises(CheckpointError, match=r"weights is not what was written.*same command"):

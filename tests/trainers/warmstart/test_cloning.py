@@ -100,6 +100,14 @@ def test_cloning_learns_to_copy_and_is_deterministic():
     assert clone(models[0], slipped, config, pad_token_id=tokenizer.pad_token_id) == [0.0, 0.0], "no mean of nothing"
 
 
+def test_a_cloning_that_diverges_ends_in_words():
+    tokenizer = build_tokenizer(WORDS)
+    data = [tokenise_conversation(ChatTokens(tokenizer), chat("mug"))] * 8
+    config = CloningConfig(batches=4, batch_episodes=2, learning_rate=1e30)
+    with pytest.raises(ConfigError, match="gradient of batch 2 is not finite; take a lower learning_rate"):
+        clone(build_model(tokenizer, SIZE), data, config, pad_token_id=tokenizer.pad_token_id)
+
+
 def test_a_model_that_scales_its_logits_is_cloned_with_them():
     sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
     model = GraniteForCausalLM(GraniteConfig(vocab_size=9, logits_scaling=8.0, initializer_range=0.5, **sizes))

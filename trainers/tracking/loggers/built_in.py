@@ -82,9 +82,10 @@ class _WeightsAndBiases:
                 config=dict(config),
                 settings=wandb.Settings(console="off", save_code=False),
             )
-        except wandb.errors.UsageError as error:
+        except (wandb.errors.Error, ValueError) as error:
+            reason = str(error).partition("\n")[0]
             raise ConfigError(
-                f"report_to=wandb cannot start ({error}): log in with `wandb login`, or set WANDB_MODE=offline and "
+                f"report_to=wandb cannot start ({reason}): log in with `wandb login`, or set WANDB_MODE=offline and "
                 "send the run later with `wandb sync`."
             ) from error
         # Updates that are repeated after a checkpoint would be dropped if they were W&B's own steps.
