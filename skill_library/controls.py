@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from skill_library.errors import SkillFileError, brief
-from skill_library.skill import MAX_NAME, Skill, SkillLibrary
+from skill_library.skill import EVERY_TYPE, MAX_NAME, Skill, SkillLibrary
 
 FILLER = "to"
 """Stands for every word of a blank skill. A small policy must know the word, or the blank skill is an empty one."""
@@ -53,7 +53,8 @@ def _wrong(library: SkillLibrary) -> SkillLibrary:
     kinds = library.task_types
     shown_for = dict(zip(kinds, (*kinds[-1:], *kinds[:-1]), strict=True))
     moved = replace(library, skills=tuple(_moved(skill, shown_for) for skill in library.skills))
-    right = [kind for kind in kinds if _specific(library, kind) & _specific(moved, kind)]
+    own = library.source if isinstance(library, _Moved) else library
+    right = [kind for kind in kinds if _specific(own, kind) & _specific(moved, kind)]
     if right or not kinds:
         raise SkillFileError(
             f"Library {brief(library.name)} has no wrong skill to show {right[0] if right else 'any task type'}, "
@@ -126,12 +127,15 @@ def _rewritten(library: SkillLibrary, control: str, rewrite: Callable[[str], str
     def changed(skill: Skill) -> Skill:
         return replace(skill, name=_named(skill.name, control), text=rewrite(skill.text), minimal="")
 
-    rewritten = tuple(map(changed, library.skills))
-    if all(new.text == skill.text for new, skill in zip(rewritten, library.skills, strict=True)):
+    found = _Rewritten(library.name, tuple(map(changed, library.skills)), library, control)
+    shown = {kind: library.for_task(kind).text for kind in library.task_types or (EVERY_TYPE,)}
+    same = [kind for kind, text in shown.items() if text and found.for_task(kind).text == text]
+    if same and not isinstance(library, _Rewritten):  # whose words are no skill's any more
         raise SkillFileError(
-            f"Library {brief(library.name)} has no text that the control {control} makes another; use one of the others"
+            f"The control {control} of library {brief(library.name)} would show {same[0]} the very skill, whose words "
+            "it does not change; use one of the other controls"
         )
-    return _Rewritten(library.name, rewritten, library, control)
+    return found
 
 
 def _named(name: str, control: str) -> str:

@@ -46,7 +46,7 @@ def check_size(skills: Iterable[Skill], source: str) -> None:
 def require_text(skill: Skill) -> None:
     """Refuses a skill that says nothing, which could not be read back; SkillFileError."""
     if not skill.text:
-        raise SkillFileError(f"{skill.name!r} has no text: it could not be read back")
+        raise SkillFileError(f"{skill.name!r} has no text, and could not be read back; leave it out, or give it one")
 
 
 def plain_name(text: str, filler: str = "-") -> str:

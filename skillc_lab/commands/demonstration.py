@@ -34,6 +34,8 @@ Say = Callable[[str], object]
 
 _QUICK: Mapping[str, Any] = {"share_prefixes": True, "engine_options": {"draft_tokens": 3}}
 """What the engine in this process does to take half the time, at the same figures up to rounding."""
+_APART = ("model", "run", *_QUICK)
+_WARM_START = "warm_start"
 _OWN: Mapping[str, str] = {
     **{name: f"--{name}" for name in ("env", "data", "method", "steps", "seed")},
     **{"model": "--policy", "run": "--out", "resume": "--out, another folder"},
@@ -116,7 +118,7 @@ class DemoOptions:
     @property
     def start(self) -> Path:
         """The folder of the warm-started policy."""
-        return self.policy or self.shipped or self.folder / "warm_start"
+        return self.policy or self.shipped or self.folder / _WARM_START
 
     @property
     def split(self) -> str:
@@ -134,6 +136,8 @@ class DemoOptions:
         chosen |= {"policy": None if self.policy is None else str(self.policy)}
         chosen |= {"data": "generated" if self.quick else self.place}
         chosen |= {name: value for name in ("quick", "model") if (value := getattr(self, name))}
+        if self.policy is not None and (playing := self._otherwise()):
+            chosen["playing"] = playing
         return {**chosen, "held_out": self.per_type, "held_out_splits": [self.split]}
 
     def further_settings(self) -> dict[str, Any]:
@@ -146,15 +150,30 @@ class DemoOptions:
     def training(self) -> TrainConfig:
         """The training configuration behind the demonstration."""
         # What halves the time might not go with a policy or an option of the user's own.
-        theirs = self.policy is not None or self.train_options.keys() & {"engine", "attention", "lora_dropout"}
-        quick = {} if theirs else _QUICK
+        theirs = self.train_options.keys() & {"engine", "attention", "lora_dropout"}
+        theirs |= {"policy"} if self.policy is not None and not self.quick else set()
+        own, _ = self.playing()
+        quick = {} if theirs or "engine" in own else _QUICK
         chosen = {"method": self.method, "steps": self.steps, "seed": self.seed}
         chosen |= {"model": str(self.start), "run": str(self.folder)}
         small = small_policy_settings(self.env, self.place)
-        if self.policy is not None:  # which knows what it was made with
-            world: dict[str, Any] = {name: small[name] for name in ("env", "data", "env_options") if name in small}
-            small |= complete_settings({**world, "model": str(self.policy)}, learning=False)[0]
-        return TrainConfig(**{**chosen, **small, **quick, **self.further_settings()})
+        return TrainConfig(**{**chosen, **small, **own, **quick, **self.further_settings()})
+
+    def playing(self) -> tuple[dict[str, Any], list[str]]:
+        """How a policy of one's own plays the demonstration's tasks, as its folder says; and lines on it."""
+        if self.policy is None or self.policy.name == _WARM_START:
+            return {}, []
+        small = small_policy_settings(self.env, self.place)
+        tasks: dict[str, Any] = {name: small[name] for name in ("env", "data", "env_options") if name in small}
+        tasks |= {"task_types": None, "env_wrappers": {}}
+        given = {**tasks, **self.further_settings(), "model": str(self.policy)}
+        own, said = complete_settings(given, learning=False)
+        return {**own, **tasks}, said
+
+    def _otherwise(self) -> dict[str, Any]:
+        """What a policy of one's own plays with, where that is not what the demonstration's does."""
+        plain, own = (each.training().to_json() for each in (replace(self, policy=None), self))
+        return {name: own[name] for name in own if own[name] != plain[name] and name not in _APART}
 
 
 def run_demo(options: DemoOptions, *, progress: Progress) -> dict[str, Any]:
@@ -166,6 +185,8 @@ def run_demo(options: DemoOptions, *, progress: Progress) -> dict[str, Any]:
     """
     training = options.training()
     _check(options)
+    for line in options.playing()[1]:
+        progress.note(line)
     with _stop_watch(options.folder / "elapsed.json") as elapsed:
         _warm_start(options, progress.note)
         before = _evaluation(options, training, "before", progress)

@@ -99,7 +99,7 @@ class RunFile:
         for method, changes in self.overrides.items():
             check_settings(changes, f"overrides of {method}")
         for label, changes in crossed.items():
-            check_settings(changes, f"overrides of {label}")
+            check_settings(changes, f"the grid, {label}")
         own = {label: _merged(self.overrides.get(changes["method"], {}), changes) for label, changes in crossed.items()}
         beside = {label: changes for label, changes in self.overrides.items() if label not in self.methods}
         return {**own, **beside}

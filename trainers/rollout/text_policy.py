@@ -215,7 +215,8 @@ class ServerChat:
     async def _recorded(self, number: int, chat: Sequence[Message]) -> str:
         key = hashlib.sha256(json.dumps(["writer", self._seed, number, list(chat)]).encode()).hexdigest()
         entry: Any = None if self._journal is None else self._journal.entries.get(key)
-        if entry is None or not (entry["reply"] or entry["prompt_tokens"]):  # earlier versions kept what did not fit
+        # Earlier versions kept what did not fit, too, as an empty reply.
+        if entry is None or not (entry["reply"] or entry["prompt_tokens"] or entry.get("given")):
             seed = derive_seed(self._seed, number) % 2**31
             request = TextRequest(list(chat), seed, max_tokens=self._max_tokens, temperature=0.0)
             reply = await _reply(self._engine, request)
@@ -227,7 +228,7 @@ class ServerChat:
             }
             # What the context cut is asked again, since the server may have a longer one then.
             if self._journal is not None and reply is not None:
-                self._journal.add(key, entry)
+                self._journal.add(key, {**entry, "given": True})
         self.usage.count(entry["prompt_tokens"], entry["completion_tokens"])
         return str(entry["reply"])
 

@@ -112,7 +112,9 @@ def _expanded(folder: str) -> str:
     """A folder with its variables and ``~`` in full; an empty ALFWORLD_DATA, as one that is not set, stays as it is."""
     ours = None if os.environ.get("ALFWORLD_DATA") else _OURS.match(folder)
     rest = os.path.expandvars(folder[ours.end() :] if ours else folder)
-    return f"$ALFWORLD_DATA{rest}" if ours else str(Path(rest).expanduser())
+    if ours:
+        return f"$ALFWORLD_DATA{rest}"
+    return str(Path(rest).expanduser()) if rest.startswith("~/") else rest
 
 
 def _place(folder: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from skillc_lab.commands.demonstration import DemoOptions, check_same, run_demo,
 from tests.trainers.rollouts_of import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.recipes import recipe_in
+from trainers.rollout import tasks_of
 from trainers.tracking import SilentProgress, write_json
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.warmstart import shipped_recipe
@@ -244,6 +245,14 @@ def test_a_policy_of_ones_own_plays_and_trains_with_its_own_settings(tmp_path):
     assert training.env_options == DemoOptions().training().env_options
     played = [demo._played(DemoOptions(policy=policy), place) for place in (policy, shipped_policy())]
     assert [each.max_episode_steps for each in played] == [14, 20]
+    assert all(each.share_prefixes for each in played)
+    assert DemoOptions(policy=policy).settings()["playing"] == own
+    narrow = {"task_types": ("pick",), "env_wrappers": {"no:Wrapper": {}}, "engine": "choosing"}
+    save_policy_settings(policy, DemoOptions().training().with_(model=str(policy), engine_options={}, **narrow))
+    played = [demo._played(DemoOptions(policy=policy), place) for place in (policy, shipped_policy())]
+    assert tasks_of(played[0]) == tasks_of(played[1])
+    written = DemoOptions(policy=policy, train_options={"engine": "transformers"}).training()
+    assert (written.engine, written.engine_options) == ("transformers", {})
 
 
 def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path, monkeypatch):

@@ -88,7 +88,7 @@ def test_toml_says_the_same(tmp_path):
         (TEXT + "overrides: {grpo: {seed: 3, resume: none}}", ConfigError, "grpo overrides resume, seed"),
         (TEXT + "held_out: valid_unsen", UnknownNameError, "split of the held-out tasks.*valid_unseen"),
         (TEXT + "held_out_per_type: 0", ConfigError, "at least 1, or none for all; got 0"),
-        (TEXT + "grid: {lerning_rate: [0.1]}", UnknownNameError, "overrides of grpo.*learning_rate"),
+        (TEXT + "grid: {lerning_rate: [0.1]}", UnknownNameError, "the grid, grpo.*learning_rate"),
         (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
         (TEXT.replace("budget_tokens: 100\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
         (TEXT.replace("[0, 1]", "0"), ConfigError, "seeds must be a list, got 0"),
@@ -100,7 +100,7 @@ def test_toml_says_the_same(tmp_path):
         (TEXT + "overrides: {ppo: {template_options: {x: !!set {a}}}}", ConfigError, "overrides of ppo: template_opt"),
         (TEXT + "settings: {template_options: &a {d: *a}}", ConfigError, "holds what no JSON can"),
         (TEXT + "settings: {loss_type: [dapo]}", UnknownNameError, "loss_type"),
-        (TEXT + "grid: {beta: [0.1], kl_coef: [0.2]}", ConfigError, "overrides of grpo.*beta and kl_coef are one"),
+        (TEXT + "grid: {beta: [0.1], kl_coef: [0.2]}", ConfigError, "the grid, grpo.*beta and kl_coef are one"),
         (
             TEXT + "grid: {omega: [1]}\noverrides: {ppo: {beta: 0.1, kl_coef: 0.2}}",
             ConfigError,

@@ -240,6 +240,7 @@ def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
     [
         ({}, {"max_length": 4}, ConfigError, "max_length=4 cuts off all replies"),
         ({}, {"start": "."}, MissingDataError, "holds no checkpoint"),
+        ({}, {"start": "org/model"}, MissingDataError, "org/model.*could not be fetched"),
         ({}, {"lora_rank": 4}, ConfigError, "name one as start"),
         ({"error_rate_without_skill": 1.5}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
         ({"generated_share": 0.5}, {}, ConfigError, "those of a data set; got data='generated'"),

@@ -51,11 +51,12 @@ class FolderSource:
         found = {name: path for name, path in playable.items() if os.path.lexists(path)}
         self._awaited = [playable[name] for name in playable.keys() - found.keys()]
         _require_printable(found.values())
+        written = {path: _written(path) for path in found.values()}  # before they are looked into
         verdicts = {name: _solvable_file(path) for name, path in found.items()}
         self._paths = {name: path for name, path in found.items() if verdicts[name] is not False}
         damaged = {found[name] for name, verdict in verdicts.items() if verdict is None}
         left_out = [found[name] for name, verdict in verdicts.items() if verdict is False]
-        self._doubtful = {path: _written(path) for path in damaged | _recently_changed(left_out).keys()}
+        self._doubtful = {path: written[path] for path in damaged | _recently_changed(left_out).keys()}
         self.task_ids = tuple(self._paths)
 
     def has_grown(self) -> bool:

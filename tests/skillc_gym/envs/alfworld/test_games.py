@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from odd_houses import replaced, write_game
 
+from skillc_gym.envs.alfworld.data import sources
 from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.data.sources import open_source
@@ -156,6 +157,23 @@ def test_a_file_that_was_half_written_or_is_written_again_is_judged_anew(folder,
     for written, found in ((content[:500], whole), (lost, whole[:-1]), (content, whole)):
         last.write_bytes(written)
         assert open_games(tmp_path, split="valid_seen").task_ids == found
+
+
+def test_a_file_that_is_finished_while_others_are_judged_is_judged_again(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    place = tmp_path / "json_2.1.1" / open_games(folder, split="valid_seen").task_ids[0] / "game.tw-pddl"
+    content = place.read_bytes()
+    place.write_bytes(content[:500])
+    judge = sources._solvable_file
+
+    def judged(path):
+        found = judge(path)
+        if path == place:
+            place.write_bytes(content)
+        return found
+
+    monkeypatch.setattr(sources, "_solvable_file", judged)
+    assert sources.FolderSource(tmp_path, "valid_seen").has_grown()
 
 
 def test_games_of_some_types_are_not_called_foreign(alfworld_data):
