@@ -114,9 +114,7 @@ class SkillCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._curriculum: Curriculum = made
         self._recorded.hold(curriculum)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copied: Self = _copied(self, memo)
-        return copied
+    __deepcopy__ = _copied
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, as far as ``options`` leave it one."""
@@ -229,9 +227,7 @@ class ProceduralCurriculum(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstruc
             raise ConfigError(f"A ProceduralCurriculum plays by a DifficultyCurriculum, got {curriculum!r:.80}")
         skills.curriculum = curriculum
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copied: Self = _copied(self, memo)
-        return copied
+    __deepcopy__ = _copied
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Starts an episode of the curriculum's choice, unless ``options`` name the task."""

@@ -205,12 +205,12 @@ def _study(options: StudyOptions) -> int:
         require_recorded(played, recorded, record)
     trained = _play(plan, played, cells, options)
     _say_table(played.folder)
-    meant = [*trained, *_starts(played, cells)]
-    done = [cell for cell in meant if cell is not None]
+    starts = _starts(played, cells)
+    done = [*trained, *filter(None, starts)]
     checks = [check_cell(cell, record) for cell in done if cell.place in record.found] if record is not None else []
     for check in checks:
         say(check.said)
-    whole = len(trained) == len(cells) and None not in meant
+    whole = len(trained) == len(cells) and None not in starts
     return 0 if whole and all(check.equal for check in checks) else 1
 
 
