@@ -42,7 +42,8 @@ def other_tasks(split: TaskSplit, config: TrainConfig, had: Sequence[str], count
     """So many tasks that the update has not had yet, or as many as there are; ``step`` seeds the draw."""
     found = list[str]()
     for how in (config.task_sampling, "uniform"):  # where a type has too few left, others take their place
-        left = tuple(task for task in split.training if task not in {*had, *found})
+        taken = {*had, *found}
+        left = tuple(task for task in split.training if task not in taken)
         if missing := min(count - len(found), len(left)):
             drawn = sample_tasks(replace(split, training=left), missing, how, seed=config.seed, step=step)
             found += dict.fromkeys(drawn)
