@@ -188,7 +188,10 @@ class _BySegments(torch.autograd.Function):
     ) -> torch.Tensor:
         out = queries.new_empty(*queries.shape[:-1], values.shape[-1])  # which need not be as wide as keys
         for each in segments:
-            seen = _probabilities(queries, keys, each, scale, window) @ values.index_select(1, each.path)
+            path = each.path
+            seen = _probabilities(queries, keys.index_select(1, path), each, scale, window) @ values.index_select(
+                1, path
+            )
             own = out[:, :, each.start : each.end]
             own.copy_(seen.view(own.shape))
         ctx.save_for_backward(queries, keys, values, out)
@@ -204,30 +207,31 @@ class _BySegments(torch.autograd.Function):
         of_queries = torch.empty_like(queries)
         # Many segments add to a token's share: summed in float32.
         of_keys, of_values = torch.zeros_like(keys, dtype=torch.float32), torch.zeros_like(values, dtype=torch.float32)
+        towards = (above.float() * out.float()).sum(-1, keepdim=True)
         for each in segments:
             own, path = slice(each.start, each.end), each.path
-            gradient, asking = above[:, :, own].flatten(1, 2), queries[:, :, own]
-            shares = _probabilities(queries, keys, each, scale, window)
+            gradient, asking, seen = above[:, :, own].flatten(1, 2), queries[:, :, own], keys.index_select(1, path)
+            shares = _probabilities(queries, seen, each, scale, window)
             of_values.index_add_(1, path, (shares.mT @ gradient).float())
-            towards = (gradient.float() * out[:, :, own].flatten(1, 2).float()).sum(-1, keepdim=True)
-            of_scores = shares * (gradient @ values.index_select(1, path).mT - towards) * scale
-            of_scores = of_scores.to(queries.dtype)
-            of_queries[:, :, own] = (of_scores @ keys.index_select(1, path)).view(asking.shape)
+            # In place: a pass over a segment's scores costs as much as a product.
+            of_scores = (gradient @ values.index_select(1, path).mT).float().sub_(towards[:, :, own].flatten(1, 2))
+            of_scores = of_scores.mul_(shares).mul_(scale).to(queries.dtype)
+            of_queries[:, :, own] = (of_scores @ seen).view(asking.shape)
             of_keys.index_add_(1, path, (of_scores.mT @ asking.flatten(1, 2)).float())
         return of_queries, of_keys.to(keys.dtype), of_values.to(values.dtype), None, None, None
 
 
 def _probabilities(
-    queries: torch.Tensor, keys: torch.Tensor, segment: Segment, scale: float, window: int | None
+    queries: torch.Tensor, seen: torch.Tensor, segment: Segment, scale: float, window: int | None
 ) -> torch.Tensor:
-    """What each of a segment's tokens sees of its path, shape (k, h x tokens, keys)."""
+    """What each of a segment's tokens sees of its path, whose keys are given; shape (k, h x tokens, keys)."""
     own, path = segment.end - segment.start, segment.path
     asking = queries[:, :, segment.start : segment.end]
-    scores = (asking.flatten(1, 2) @ keys.index_select(1, path).mT).float().mul_(scale)
+    scores = (asking.flatten(1, 2) @ seen.mT).float().mul_(scale)
     # A token sees what stands before it on the path: of its own segment the lower triangle, and all before that.
     first = len(path) - own if window is None else 0
-    place = torch.arange(len(path) - own, len(path), device=keys.device)[:, None]
-    other = torch.arange(first, len(path), device=keys.device)
+    place = torch.arange(len(path) - own, len(path), device=seen.device)[:, None]
+    other = torch.arange(first, len(path), device=seen.device)
     hidden = other > place if window is None else (other > place) | (other <= place - window)
     scores.view(*asking.shape[:3], len(path))[..., first:].masked_fill_(hidden, -torch.inf)
     return scores.softmax(-1).to(queries.dtype)
