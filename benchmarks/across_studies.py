@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import measurement, options_parser
-from skillc_gym.errors import ConfigError
+from benchmarks.measuring import estimated, measurement, options_parser
+from skillc_gym.errors import ConfigError, require_name
 from skillc_lab.studies import (
     CellResult,
     Regime,
@@ -69,7 +69,17 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
         other = read_record(Path(lender))
         for n, (path, own) in enumerate(records):
             records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
-    return [(path, regime) for path, record in records for regime in regimes_of([record])]
+    found = [(path, regime) for path, record in records for regime in regimes_of([record])]
+    _require_methods(options, [regime for _, regime in found])
+    return found
+
+
+def _require_methods(options: argparse.Namespace, regimes: Sequence[Regime]) -> None:
+    """A ConfigError where no regime has cells of the method, or of any that it is held against."""
+    known = sorted({cell.method for regime in regimes for cell in regime.cells})
+    require_name("method of these records", options.method, known)
+    if not {*known} & {*options.beside}:
+        raise ConfigError(f"The records have none of {' '.join(options.beside)} (--beside), but {', '.join(known)}")
 
 
 def _cells(regime: Regime, *methods: str) -> list[list[CellResult]]:
@@ -205,14 +215,14 @@ def _claims(regime: Regime) -> list[dict[str, Any]]:
     ]
 
 
-def visible(found: Difference, power: float = 0.8) -> float | None:
-    """The smallest true difference that a comparison of this noise would call significant with this power.
+def visible(found: Difference) -> float | None:
+    """The smallest true difference that a comparison of this noise would call significant four times of five.
 
     Before Holm's adjustment; None with one seed, whose noise the comparison does not know.
     """
     if found.seeds < 2:
         return None
-    return (t_quantile(0.975, found.freedom) + t_quantile(power, found.freedom)) * found.error
+    return (t_quantile(0.975, found.freedom) + t_quantile(0.8, found.freedom)) * found.error
 
 
 def texts(options: argparse.Namespace) -> dict[str, Any]:
@@ -221,6 +231,7 @@ def texts(options: argparse.Namespace) -> dict[str, Any]:
     panels = {cell.panel_sha256 for record in records for cell in record.results}
     if len(panels) > 1:
         raise ConfigError(f"Texts are compared on the same tasks; these records have {len(panels)} panels")
+    _require_methods(options, [regime for record in records for regime in record.regimes])
     starts: dict[str, list[dict[str, Any]]] = {}
     for record in records:
         library = str(record.protocol["settings"].get("library") or "the skill")
@@ -244,12 +255,10 @@ def _text(regime: Regime, library: str, methods: Sequence[str]) -> dict[str, Any
 
 
 def _after(cells: Sequence[CellResult], before: CellResult) -> dict[str, Any]:
-    with_text, without = success(cells, skill=True), success(cells, skill=False)
     return {
         "seeds": sorted(cell.seed for cell in cells),
-        "mean": with_text.mean,
-        "interval": with_text.interval and with_text.interval.to_json(),
-        "without": without.mean,
+        **estimated(success(cells, skill=True)),
+        "without": success(cells, skill=False).mean,
         "change": change(cells, before, skill=True).to_json(),
     }
 
@@ -283,14 +292,9 @@ def _reading(regime: Regime, method: str, other: str) -> dict[str, Any]:
         "share_of_run": fmean(shares),
         "validation_there": fmean(there),
         "validation_at_end": fmean(ends),
-        "minus_others_end": _over_seeds(at_end),
-        "over_training": _over_seeds(over_training),
+        "minus_others_end": estimated(mean_over_seeds(at_end)),
+        "over_training": estimated(mean_over_seeds(over_training)),
     }
-
-
-def _over_seeds(differences: Sequence[float]) -> dict[str, Any]:
-    found = mean_over_seeds(differences)
-    return {"mean": found.mean, "interval": found.interval and found.interval.to_json()}
 
 
 def _all_tokens(cell: CellResult) -> int:

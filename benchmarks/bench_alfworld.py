@@ -7,14 +7,13 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from benchmarks.measuring import Bench, Figure, in_fresh_process
+from benchmarks.measuring import Bench, Figure, in_fresh_process, seconds_of
 from skillc_gym import ALFWORLD_ID
 from skillc_gym.envs.alfworld import ALFWorldEnv, ALFWorldVectorEnv
 from skillc_gym.envs.alfworld.data import GENERATED, GameSet, data_path, open_games
@@ -35,9 +34,9 @@ Choice = dict[str, Any]
 def measure(options: argparse.Namespace) -> Bench:
     """Measures the native engine, and upstream where it is installed."""
     choice: Choice = {"data": _data(options.data), "split": options.split}
-    opening = _seconds(lambda: open_games(**choice))
+    opening = seconds_of(lambda: open_games(**choice))
     games = open_games(**choice)
-    loads = [1e3 * _seconds(lambda name=name: games.load(name)) for name in games.task_ids[:GAMES]]  # type: ignore[misc]
+    loads = [1e3 * seconds_of(partial(games.load, name)) for name in games.task_ids[:GAMES]]
     steps = 20_000 if options.quick else 200_000
     rate, resets = _rates(ALFWorldEnv(**choice), steps)
     made_rate, _ = _rates(gymnasium.make(ALFWORLD_ID, **choice), steps)
@@ -70,12 +69,6 @@ def _data(named: str | None) -> str | None:
     except MissingDataError:
         return GENERATED
     return named
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 def _rates(env: gymnasium.Env[str, str], steps: int) -> tuple[float, list[float]]:
@@ -137,7 +130,7 @@ def _vector_rate(choice: Choice, quick: bool) -> float:
 
 def _plan_times(games: GameSet) -> list[float]:
     loaded = [games.load(task_id) for task_id in games.task_ids[:GAMES]]
-    return [1e3 * _seconds(lambda game=game: Planner(game).plan()) for game in loaded]  # type: ignore[misc]
+    return [1e3 * seconds_of(lambda game=game: Planner(game).plan()) for game in loaded]  # type: ignore[misc]
 
 
 def _upstream(games: GameSet) -> dict[str, float]:
@@ -154,13 +147,11 @@ def _upstream(games: GameSet) -> dict[str, float]:
         started = time.perf_counter()
         world = UpstreamWorld(process, raw)
         loads.append(1e3 * (time.perf_counter() - started))
-        resets.append(1e3 * _seconds(world.reset))
+        resets.append(1e3 * seconds_of(world.reset))
         memory = memory or resident_megabytes(str(process.pid))
         for number in range(UPSTREAM_STEPS):
             command = world.admissible[number * 7 % len(world.admissible)]
-            started = time.perf_counter()
-            world.step(command)
-            steps.append(time.perf_counter() - started)
+            steps.append(seconds_of(partial(world.step, command)))
     process.close()
     # The first load also starts the process, so the last one is the fairer figure.
     return {"rate": 1 / statistics.mean(steps), "reset": statistics.median(resets), "load": loads[-1], "memory": memory}

@@ -11,12 +11,13 @@ import random
 import statistics
 import time
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from benchmarks.measuring import Bench, Figure, in_fresh_process
+from benchmarks.measuring import Bench, Figure, in_fresh_process, seconds_of
 from skillc_gym import WEBSHOP_ID
 from skillc_gym.envs.webshop import WebShopEnv
 from skillc_gym.envs.webshop.catalog import open_catalog
@@ -145,12 +146,7 @@ def _search(env: WebShopEnv) -> float:
     """Searches for the goals as they stand, which agents often do; not remembered from before."""
     rng = random.Random(0)
     texts = [env.goals.goal(rng.randrange(len(env.goals))).instruction.lower() for _ in range(SEARCHES)]
-    times = []
-    for text in texts:
-        began = time.perf_counter()
-        env.catalog.search(text)
-        times.append(1e3 * (time.perf_counter() - began))
-    return statistics.median(times)
+    return statistics.median(1e3 * seconds_of(partial(env.catalog.search, text)) for text in texts)
 
 
 def _played(choice: Choice) -> float:

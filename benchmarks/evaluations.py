@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.measuring import measurement, options_parser
+from benchmarks.measuring import estimated, measurement, options_parser
 from skillc_gym.errors import MissingDataError
 from skillc_lab.report import RunRecords
 from skillc_lab.tables import read_json
@@ -152,8 +152,7 @@ def _over_seeds(before: PairedReport, runs: Sequence[_Course], baseline: Sequenc
         start = _won(before, before, skill=skill)
         rows = {each.run.config["seed"]: _won(before, each.after, skill=skill) for each in runs}
         pairs = [(row, _won(before, others[seed].after, skill=skill)) for seed, row in rows.items() if seed in others]
-        end = mean_over_seeds_and_tasks(list(rows.values()))
-        found["end"][arm] = {"mean": end.mean, "interval": end.interval and end.interval.to_json()}
+        found["end"][arm] = estimated(mean_over_seeds_and_tasks(list(rows.values())))
         found["change"][arm] = mean_difference([(row, start) for row in rows.values()]).to_json()
         found["against_first"][arm] = mean_difference(pairs).to_json() if pairs else None
     return found | {"runs": [each.to_json() for each in runs]}

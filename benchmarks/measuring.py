@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import platform
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 from skillc_gym.errors import SkillCError
 from skillc_gym.version import __version__
 from skillc_lab.tables import Table, write_record
+from trainers.stats import MeanEstimate
 from trainers.tracking import provenance, require_clean
 
 RECORDS = Path(__file__).parent / "records"
@@ -36,6 +38,11 @@ def figure(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def estimated(found: MeanEstimate) -> dict[str, Any]:
+    """A mean and its interval, as records have them."""
+    return {"mean": found.mean, "interval": found.interval and found.interval.to_json()}
 
 
 def versions_of(*packages: str) -> dict[str, str]:
@@ -58,7 +65,7 @@ def options_parser(text: str | None) -> argparse.ArgumentParser:
 def measurement(
     parser: argparse.ArgumentParser,
     measure: Callable[[argparse.Namespace], dict[str, Any]],
-    words: Sequence[str] | None = None,
+    words: Sequence[str] | None,
     *,
     failed: Callable[[dict[str, Any]], bool] = lambda record: False,
 ) -> int:
@@ -79,6 +86,13 @@ def measurement(
         return int(failed(found))
 
     return exit_status(work)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """How long the work takes by the clock."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
 
 
 def in_fresh_process(work: Callable[..., float], *arguments: Any) -> float:

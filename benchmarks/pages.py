@@ -204,7 +204,7 @@ def _within(report: PairedReport, skill: bool, limit: int) -> str:
     """An episode of at most so many steps would have ended the same under that limit."""
     arms = [outcome.arm(skill) for outcome in report.outcomes]
     won = sum(arm.won and arm.steps <= limit for arm in arms)
-    return rate(won / len(arms), wilson(won, len(arms)).to_json())
+    return rate(won / len(arms), wilson(won, len(arms)))
 
 
 def _of_type(report: PairedReport, kind: str) -> str | None:

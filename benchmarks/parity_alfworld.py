@@ -28,7 +28,8 @@ from benchmarks.measuring import RECORDS, exit_status, versions_of
 from skillc_gym.envs.alfworld import SPLITS
 from skillc_gym.envs.alfworld.data import open_games
 from skillc_gym.envs.alfworld.engine import Game, UpstreamProcess, UpstreamWorld, World
-from skillc_gym.errors import unknown_name
+from skillc_gym.errors import ConfigError, require_name
+from skillc_gym.values import digits
 from skillc_lab.tables import write_record
 
 Key = tuple[str, str, str, int]
@@ -257,10 +258,11 @@ def _run(options: argparse.Namespace) -> int:
 def _chosen(options: argparse.Namespace, done: Container[Key]) -> Iterator[tuple[str, dict[str, Any]]]:
     for wanted in options.games:
         split, _, count = wanted.partition("=")
-        if split not in SPLITS:
-            raise unknown_name("split", split, SPLITS)
+        require_name("split", split, SPLITS)
         games = open_games(options.data, split=split)
-        for task_id in _sample(games.task_ids, int(count) if count else None, options.seed):
+        if count and not digits(count):
+            raise ConfigError(f"--games takes SPLIT or SPLIT=COUNT, got {wanted!r}")
+        for task_id in _sample(games.task_ids, digits(count), options.seed):
             if (task_id, options.oracle, options.wording, options.seed) not in done:
                 raw = games.raw(task_id)
                 yield task_id, older_wording(raw) if options.wording == "older" else raw

@@ -150,10 +150,10 @@ def _row(regime: Regime, method: str) -> MethodRow:
     return row
 
 
-def _apart(heights: Sequence[float], least: float = 0.08) -> list[float]:
+def _apart(heights: Sequence[float]) -> list[float]:
     """Where the figures of two points stand, so that they can be read where the points meet."""
     first, second = heights
-    gap = max(0.0, least - abs(first - second)) / 2
+    gap = max(0.0, 0.08 - abs(first - second)) / 2
     return [first - gap, second + gap] if first <= second else [first + gap, second - gap]
 
 

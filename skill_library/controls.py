@@ -60,20 +60,27 @@ def _wrong(library: SkillLibrary) -> SkillLibrary:
             f"Library {brief(library.name)} has no wrong skill to show {right[0] if right else 'any task type'}, "
             "which has none or that of the next one; use one of the other controls"
         )
-    return _Moved(library.name, moved.skills, library)
+    return _Moved(library.name, moved.skills, library, "wrong")
 
 
 @dataclass(frozen=True)
-class _Moved(SkillLibrary):
-    """A library of wrong skills, which must be wrong at the grade "minimal", too."""
+class _Controlled(SkillLibrary):
+    """A control of ``source``; its grade "minimal" is the control of the source's."""
 
     source: SkillLibrary
+    control: str
 
     def graded(self, grade: str) -> SkillLibrary:
-        """The library at a grade; SkillFileError where a type's minimal text is that of the next one."""
-        if grade != "minimal":
-            return super().graded(grade)
-        return control_library(self.source.graded(grade), "wrong")
+        """The library at a grade; SkillFileError where the control has nothing to show at "minimal"."""
+        return control_library(self.source.graded(grade), self.control) if grade == "minimal" else super().graded(grade)
+
+
+class _Moved(_Controlled):
+    """A library of wrong skills, which must be wrong at the grade "minimal", too."""
+
+
+class _Rewritten(_Controlled):
+    """A library of other words, in which no rule finds the grade "minimal": it has as many as the skills' own."""
 
 
 def _specific(library: SkillLibrary, kind: str) -> set[str]:
@@ -109,18 +116,6 @@ def _general(library: SkillLibrary) -> SkillLibrary:
         )
     kept = (skill if skill.is_general else replace(skill, text="", minimal="") for skill in library.skills)
     return SkillLibrary(library.name, tuple(kept))
-
-
-@dataclass(frozen=True)
-class _Rewritten(SkillLibrary):
-    """A library of other words, in which no rule finds the grade "minimal": it has as many as the skills' own."""
-
-    source: SkillLibrary
-    control: str
-
-    def graded(self, grade: str) -> SkillLibrary:
-        """The library at a grade; "minimal" is that grade of the skills, with other words."""
-        return control_library(self.source.graded(grade), self.control) if grade == "minimal" else super().graded(grade)
 
 
 def _rewritten(library: SkillLibrary, control: str, rewrite: Callable[[str], str]) -> SkillLibrary:

@@ -65,17 +65,13 @@ def load_library(name: str | os.PathLike[str]) -> SkillLibrary:
 
 
 def read_skill(file: Path, beside: Sequence[str] = ()) -> Skill:
-    """Reads one SKILL.md: front matter between two ``---`` lines, then the text.
+    """Reads one SKILL.md: front matter between two ``---`` lines, then the text; texts ``beside`` it follow that.
 
     The front matter is that of the specification (agentskills.io): ``name`` and ``description``, and under ``metadata``
     what this project adds: ``task_types`` (joined by commas; without them the skill is general), ``minimal`` (what the
     agent reads at that grade) and ``library_name`` (a name that the specification does not allow). ``task_types`` as a
     list and ``minimal`` may stand outside of ``metadata``, as older libraries have them. Line ends are normalised, so
     hashes do not depend on how the file was checked out.
-
-    Args:
-        file: The file.
-        beside: Texts that the agent reads behind it.
 
     Raises:
         SkillFileError: Anything of that is missing, of the wrong type, not UTF-8, or beyond its bounds.

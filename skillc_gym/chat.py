@@ -146,10 +146,10 @@ class ChatFormat:
 
     def with_form(self, form: str) -> ChatFormat:
         """The same wording as ``"conversation"`` or ``"window:h"`` with h past steps."""
-        name, _, steps = form.partition(":")
+        name, colon, steps = form.partition(":")
         if form == "conversation" and not self.turn:
             return self
-        if not steps:
+        if not colon:
             return replace(self, form=name)  # type: ignore[arg-type]
         if name != "window" or (window := digits(steps)) is None:
             raise ConfigError(f"A chat form is 'conversation' or 'window:<past steps>', got {form!r}")
@@ -238,16 +238,12 @@ def _seen(chat_format: ChatFormat, observation: str, goal: str) -> str:
 
 def _history(chat_format: ChatFormat, past: Sequence[PastStep], goal: str) -> str:
     begin = max(0, len(past) - chat_format.window)
-    shown_above = "{first}" in chat_format.window_turn
+    seen = [_seen(chat_format, entry.observation, goal) for entry in past[begin:]]
+    if "{first}" in chat_format.window_turn and seen and begin == 0:
+        seen[0] = chat_format.above
     return "\n".join(
-        chat_format.past.format(
-            step=begin + offset + 1,
-            observation=chat_format.above
-            if shown_above and begin + offset == 0
-            else _seen(chat_format, entry.observation, goal),
-            action=entry.action,
-        )
-        for offset, entry in enumerate(past[begin:])
+        chat_format.past.format(step=step, observation=observation, action=past[step - 1].action)
+        for step, observation in enumerate(seen, begin + 1)
     )
 
 
@@ -270,8 +266,8 @@ def _check_template(name: str, template: str, known: set[str]) -> None:
     except (ValueError, TypeError) as error:
         raise ConfigError(f"ChatFormat.{name} is not a template of str.format: {error} ({template!r})") from error
     used = {str(field) for _, field, *_ in parts}
-    if any("{" in (how or "") for _, _, how, _ in parts):
-        raise ConfigError(f"ChatFormat.{name} has a field within a field; say each by itself ({template!r})")
+    if any(how or kind for _, _, how, kind in parts):
+        raise ConfigError(f"ChatFormat.{name} says how a field is written; leave the ':' or '!' out ({template!r})")
     if not used <= known:
         allowed = ", ".join(f"{{{field}}}" for field in sorted(known))
         raise ConfigError(f"ChatFormat.{name} uses {{{min(used - known)}}}; it may use {allowed}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -115,7 +115,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str], remedy: str = ""
 
 def require_name(kind: str, name: str, known: Collection[str], remedy: str = "") -> str:
     """Returns a name that is among those known; UnknownNameError, as of :func:`unknown_name`, for any other."""
-    if name not in known:
+    if not isinstance(name, Hashable) or name not in known:  # a list of settings may stand where a name should
         raise unknown_name(kind, name, known, remedy)
     return name
 

@@ -18,7 +18,7 @@ __all__ = ["lazy_exports", "load_module", "load_reference"]
 
 
 def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package that imports its exports when they are asked for.
+    """``__getattr__`` and ``__dir__`` of a package, by its ``__name__``, that imports its exports when asked for them.
 
     What is exported stands once, where type checkers read it::
 
@@ -26,9 +26,6 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
             from skillc_gym.spaces import Unicode
         else:
             __getattr__, __dir__ = lazy_exports(__name__)
-
-    Args:
-        package: Its ``__name__``.
     """
 
     def get(name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -128,12 +127,8 @@ def _refuse_flattening(space: Space[Any], x: Any = "") -> NoReturn:  # type: ign
     )
 
 
-def _batch_of_different(spaces: Sequence[Unicode]) -> Tuple[Any]:
-    return Tuple(tuple(spaces))
-
-
 # Gymnasium asks its registry for the first space's type, not for that of the argument, which is a sequence of them.
-batch_differing_spaces.register(Unicode, _batch_of_different)
+batch_differing_spaces.register(Unicode, Tuple)
 
 
 @is_space_dtype_shape_equiv.register(Unicode)

@@ -184,7 +184,7 @@ class TextEnvContract:
             self._walk(twin, self.seeds[0])
             twin.close()
             *_, last = first[-1][1]
-            rest = [] if len(first) == len(expected) else self._steps(core, last, rng, len(expected) - len(first))
+            rest = self._steps(core, last, rng, len(expected) - len(first))
             _same(expected, [outcome for _, outcome in (*first, *rest)], "played beside a copy")
 
     def test_copies_go_on_as_their_original(self) -> None:
@@ -235,27 +235,23 @@ class TextEnvContract:
 
     def test_skills_off_change_nothing(self) -> None:
         """With its skill switched off, a SkillInjection's transcript is byte-identical to the environment's."""
-        with tempfile.TemporaryDirectory() as folder:
-            for where in ("observation", "info"):
-                bare, wrapped = self._pair(Path(folder), where)
-                for seed in self.seeds if wrapped is not None else ():
-                    off = self._walk(wrapped, seed, {"skill": False})
-                    _same(self._walk(bare, seed), [_without_injection(moment) for moment in off], "skills off")
-                    _require(all(moment[-1]["condition"] == 0 for moment in off), "condition is 0 with skills off")
+        for where in ("observation", "info"):
+            bare, wrapped = self._pair(where)
+            for seed in self.seeds if wrapped is not None else ():
+                off = self._walk(wrapped, seed, {"skill": False})
+                _same(self._walk(bare, seed), [_without_injection(moment) for moment in off], "skills off")
+                _require(all(moment[-1]["condition"] == 0 for moment in off), "condition is 0 with skills off")
 
     def test_skills_on_stand_in_front(self) -> None:
         """With its skill switched on, the same episode shows the text in front of every observation, in the space."""
-        with tempfile.TemporaryDirectory() as folder:
-            bare, wrapped = self._pair(Path(folder), "observation")
-            for seed in self.seeds if wrapped is not None else ():
-                for plain, shown in zip(
-                    self._walk(bare, seed), self._walk(wrapped, seed, {"skill": True}), strict=True
-                ):
-                    text = shown[-1]["skill_text"]
-                    front = f"{text}\n\n" if wrapped.where == "observation" else ""
-                    _require(shown[-1]["condition"] == 1 and text != "", "no skill shown with skills on")
-                    _require(shown[0] == front + plain[0], "the skill must stand in front, the rest be unchanged")
-                    _require(shown[0] in wrapped.observation_space, "the skill does not fit the observation space")
+        bare, wrapped = self._pair("observation")
+        for seed in self.seeds if wrapped is not None else ():
+            for plain, shown in zip(self._walk(bare, seed), self._walk(wrapped, seed, {"skill": True}), strict=True):
+                text = shown[-1]["skill_text"]
+                front = f"{text}\n\n" if wrapped.where == "observation" else ""
+                _require(shown[-1]["condition"] == 1 and text != "", "no skill shown with skills on")
+                _require(shown[0] == front + plain[0], "the skill must stand in front, the rest be unchanged")
+                _require(shown[0] in wrapped.observation_space, "the skill does not fit the observation space")
 
     @cached_property
     def _closing(self) -> ExitStack:
@@ -266,14 +262,24 @@ class TextEnvContract:
         self._closing.callback(env.close)
         return env
 
-    def _pair(self, folder: Path, where: str) -> tuple[Any, Any]:
+    def _pair(self, where: str) -> tuple[Any, Any]:
         """The environment without and with a SkillInjection; (None, None) if its own injection lies too deep."""
         env, other = self._new(), self._new()
         if isinstance(env, SkillInjection):
             return env.env, other
         if find_wrapper(env, SkillInjection) is not None:
             return None, None
-        return env, SkillInjection(other, _write_library(folder, other), where=where)
+        return env, SkillInjection(other, self._library(other), where=where)
+
+    def _library(self, env: Env) -> str:
+        """The folder of a library that has a skill for each of the environment's task types."""
+        core: Any = env.unwrapped
+        kinds = sorted({core.task_type_of(task_id) for task_id in core.task_ids})
+        skills = [
+            Skill(f"skill-{place}", "for a test", (kind,), f"Of {kind}: café.") for place, kind in enumerate(kinds)
+        ]
+        folder = self._closing.enter_context(tempfile.TemporaryDirectory())
+        return str(write_library(skills, Path(folder)))
 
     def _walk(self, env: Env, seed: int, options: dict[str, Any] | None = None) -> Transcript:
         """A random walk as (observation, info) and then what each step returned."""
@@ -302,7 +308,7 @@ class TextEnvContract:
         moments: Transcript = [core.reset(seed=seed)]
         kept, rng = [keep(core)], np.random.default_rng(seed)
         actions: list[str] = []
-        while len(actions) < self.walk_length and not _ended(moments[-1]):
+        while len(actions) < self.walk_length and not any(moments[-1][2:4]):  # terminated, truncated: not in a reset
             action, outcome = self._steps(core, moments[-1][-1], rng, 1)[0]
             actions.append(action)
             moments.append(outcome)
@@ -355,10 +361,6 @@ def _from(moments: Transcript, number: int) -> Transcript:
     return [(moments[number][0], moments[number][-1]), *moments[number + 1 :]]
 
 
-def _ended(moment: tuple[Any, ...]) -> bool:
-    return len(moment) > 2 and bool(moment[2] or moment[3])
-
-
 def _require(condition: bool, message: str) -> None:
     # Not the assert statement: it vanishes under python -O, and pytest does not rewrite it in a library.
     if not condition:
@@ -381,10 +383,3 @@ def _commands(info: Mapping[str, Any]) -> list[str]:
 def _without_injection(moment: tuple[Any, ...]) -> tuple[Any, ...]:
     info = {key: value for key, value in moment[-1].items() if key not in _ADDED_BY_INJECTION}
     return (*moment[:-1], info)
-
-
-def _write_library(folder: Path, env: Env) -> str:
-    core: Any = env.unwrapped
-    kinds = sorted({core.task_type_of(task_id) for task_id in core.task_ids})
-    skills = [Skill(f"skill-{place}", "for a test", (kind,), f"Of {kind}: café.") for place, kind in enumerate(kinds)]
-    return str(write_library(skills, Path(tempfile.mkdtemp(dir=folder))))

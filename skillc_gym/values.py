@@ -12,7 +12,7 @@ from skillc_gym.errors import ConfigError
 
 def require_switch(name: str, value: object) -> bool:
     """Returns True or False, also for 1 and 0; ConfigError for any other value: a text such as 'no' counts as true."""
-    if isinstance(value, bool | np.bool_) or (isinstance(value, int | np.integer) and value in (0, 1)):
+    if isinstance(value, int | np.integer | np.bool_) and value in (0, 1):
         return bool(value)
     raise ConfigError(f"{name} is true or false, got {value!r}")
 

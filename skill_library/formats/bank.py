@@ -9,7 +9,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from skill_library.errors import SkillFileError, brief
@@ -67,8 +66,7 @@ def to_bank(skills: Iterable[Skill]) -> dict[str, Any]:
         require_text(skill)
         # Without its last part the pattern would try every beginning of the second.
         mistake = _MISTAKE.fullmatch(skill.text) if skill.is_general and "\nInstead: " in skill.text else None
-        said = {} if mistake is None else {"mistake_id": skill.name, **_said(mistake)}
-        if said and _says(partial(_mistake, said, skill.name, ()), skill):
+        if said := _said(skill, "mistake_id", mistake, lambda entry: _mistake(entry, "", ())):
             bank["common_mistakes"].append(said)
         elif skill.is_general:
             bank["general_skills"].append(_entry(skill))
@@ -97,24 +95,23 @@ def _mistake(entry: Mapping[str, Any], fallback: str, others: Sequence[Skill]) -
 
 
 def _entry(skill: Skill) -> dict[str, str]:
-    found = _SKILL.fullmatch(skill.text)
-    said = {} if found is None else {"skill_id": skill.name, **_said(found)}
-    if said and _says(partial(_skill, said, skill.name, EVERY_TYPE, ()), skill):
-        return said
-    return {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}
+    said = _said(skill, "skill_id", _SKILL.fullmatch(skill.text), lambda entry: _skill(entry, "", EVERY_TYPE, ()))
+    plain = {"skill_id": skill.name, "title": skill.name, "principle": skill.text, "when_to_apply": skill.description}
+    return said or plain
 
 
-def _says(read: Callable[[], Skill], skill: Skill) -> bool:
-    """Whether an entry, read back, says what the skill does."""
+def _said(
+    skill: Skill, name_field: str, found: re.Match[str] | None, read: Callable[[dict[str, str]], Skill]
+) -> dict[str, str]:
+    """The entry that a skill's text was read from; an empty one if it would not be read back as the skill."""
+    if found is None:
+        return {}
+    entry = {name_field: skill.name} | {name: text for name, text in found.groupdict().items() if text is not None}
     try:
-        found = read()
+        again = read(entry)
     except SkillFileError:
-        return False
-    return (found.text, found.description) == (skill.text, skill.description)
-
-
-def _said(found: re.Match[str]) -> dict[str, str]:
-    return {name: text for name, text in found.groupdict().items() if text is not None}
+        return {}
+    return entry if (again.text, again.description) == (skill.text, skill.description) else {}
 
 
 def _name(entry: Mapping[str, Any], field: str, fallback: str, others: Sequence[Skill]) -> str:

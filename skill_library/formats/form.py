@@ -9,7 +9,7 @@ from typing import Any
 
 from skill_library.errors import SkillFileError, brief
 from skill_library.loader import MAX_SKILLS
-from skill_library.skill import EVERY_TYPE, MAX_CHARACTERS, Skill
+from skill_library.skill import EVERY_TYPE, MAX_CHARACTERS, MAX_NAME, Skill
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,8 @@ class SkillFormat:
     write: Callable[..., Any]
     """Gives the text of a list of skills, or writes them to the path of a folder that is not there or empty."""
     folder: bool = False
-    """Whether it is a folder."""
     suffixes: tuple[str, ...] = ()
     """Endings of files that hold it, such as ``.json``; "" stands for any that no other form claims."""
-
-
-_LONGEST = 64
 
 
 def check_count(count: int, source: str) -> None:
@@ -51,7 +47,7 @@ def require_text(skill: Skill) -> None:
 
 def plain_name(text: str, filler: str = "-") -> str:
     """Lower-case letters and digits of ASCII, whatever is between them as one filler; "skill" if nothing is left."""
-    return re.sub(r"[^a-z0-9]+", filler, text.lower()).strip(filler)[:_LONGEST].strip(filler) or "skill"
+    return re.sub(r"[^a-z0-9]+", filler, text.lower()).strip(filler)[:MAX_NAME].strip(filler) or "skill"
 
 
 def unique(name: str, taken: Collection[str]) -> str:
@@ -60,7 +56,7 @@ def unique(name: str, taken: Collection[str]) -> str:
     number, found = 1, name
     while found.lower() in lower:
         number += 1
-        found = f"{name[: _LONGEST - 5].rstrip('-')}-{number}"
+        found = f"{name[: MAX_NAME - 5].rstrip('-')}-{number}"
     return found
 
 

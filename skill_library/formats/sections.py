@@ -56,6 +56,8 @@ def to_sections(skills: Iterable[Skill]) -> str:
             kind if not skill.is_general else (skill.name if _GENERAL.match(skill.name) else f"general {skill.name}")
         )
         parts.append(f"### {title} ###\n{skill.text}\n")
+    if not parts:
+        raise SkillFileError("There are no skills to write; sections need at least one")
     return "\n".join(parts)
 
 

@@ -82,12 +82,8 @@ def dataset_rows(
     """Rows of a training set, one per episode, with the columns that SkyRL's ``PromptDataset`` reads.
 
     SkyRL draws ``generator.n_samples_per_prompt`` episodes per row and compares them among themselves, so a group stays
-    within one condition. ``prompt`` is what SkyRL measures against ``trainer.max_prompt_length``; no episode shows it.
-
-    Args:
-        requests: The episodes.
-        env_class: The name that :func:`register_environment` gave the environment.
-        prompt: A placeholder.
+    within one condition. ``env_class`` is the name that :func:`register_environment` gave the environment, ``prompt``
+    what SkyRL measures against ``trainer.max_prompt_length``: a placeholder that no episode shows.
     """
     given = {"prompt": [{"role": "user", "content": prompt}], "env_class": env_class}
     return [{**given, **request.to_row()} for request in requests]

@@ -86,7 +86,7 @@ class DifficultyCurriculum:
         **options: The fields of `DifficultyOptions`.
 
     Raises:
-        ConfigError: If an option is out of range, or a level has no tasks.
+        ConfigError: If an option is out of range, a level has no tasks, or a task stands at two levels.
 
     Examples:
         >>> curriculum = DifficultyCurriculum({"heat": {0.0: ["easy"], 1.0: ["hard"]}}, min_episodes=1)
@@ -110,6 +110,8 @@ class DifficultyCurriculum:
             for level, names in found.items()
             for name in names
         }
+        if len(self._where) < sum(len(names) for found in self.tasks.values() for names in found.values()):
+            raise ConfigError(f"DifficultyCurriculum needs each task once; got {dict(tasks)!r:.200}.")
         self.records = {kind: [Record() for _ in found] for kind, found in self.tasks.items()}
         self._open = dict.fromkeys(self.tasks, 1)
 

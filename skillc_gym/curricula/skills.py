@@ -308,7 +308,7 @@ class InternalizationCurriculum:
 
     def expire(self, step: int) -> tuple[Retirement, ...]:
         """Applies K(t) alone, between two validations; returns as :meth:`update` does."""
-        return self._retire(step, {}) if step > 0 else ()
+        return self._retire(step, {}) if require_whole("step", step, 0) > 0 else ()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on exactly, as JSON-able values."""
@@ -325,9 +325,9 @@ class InternalizationCurriculum:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores a state bit for bit; CheckpointError if it is incomplete, or of other types or options."""
-        missing = sorted(set(self.state_dict()) - set(state))
-        if missing:
-            raise CheckpointError(f"The curriculum's state lacks {', '.join(missing)}; it is not a complete checkpoint")
+        if not isinstance(state, Mapping) or (missing := sorted(set(self.state_dict()) - set(state))):
+            lacking = ", ".join(missing) if isinstance(state, Mapping) else f"everything, being {state!r:.80}"
+            raise CheckpointError(f"The curriculum's state lacks {lacking}; it is not a complete checkpoint")
         mine = {"version": _VERSION, "task_types": list(self._task_types), **self.config}
         try:
             theirs = {"version": state["version"], "task_types": list(state["task_types"]), **state["config"]}
@@ -344,8 +344,9 @@ class InternalizationCurriculum:
             validations = {k: int(state["validations"][k]) for k in self._task_types}
             retirements = [Retirement(**entry) for entry in state["retirements"]]
             active = tuple(k for k in self._task_types if k in state["active"])
-            if not all(map(math.isfinite, (*gap.values(), *error.values()))):
-                raise ValueError("gaps and their errors are finite")
+            finite = all(map(math.isfinite, (*gap.values(), *error.values())))
+            if not finite or min(validations.values()) < 0 or isinstance(state["active"], str):
+                raise ValueError("gaps and their errors are finite, validations from 0 up, active types a list")
         except (KeyError, TypeError, ValueError, OverflowError) as wrong:
             raise CheckpointError(f"The curriculum's state is damaged ({wrong!r})") from wrong
         self._gap, self._error, self._validations, self._retirements = gap, error, validations, retirements
@@ -394,7 +395,7 @@ def _sigmoid(x: float) -> float:
 def _rate(rates: Mapping[str, float], task_type: str, name: str) -> float:
     if task_type not in rates:
         raise ConfigError(f"{name} lacks the active type {task_type!r}; a validation measures every active type")
-    rate = float(rates[task_type])
-    if not 0.0 <= rate <= 1.0:
-        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {rate}")
-    return rate
+    rate: Any = rates[task_type]
+    if not (isinstance(rate, Real) and 0.0 <= float(rate) <= 1.0):
+        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {rate!r}")
+    return float(rate)

@@ -233,7 +233,7 @@ class TextTaskEnv(gymnasium.Env[str, str], ABC):
             raise reset_needed()
         if type(action) is not str:
             require_text(action)
-        if len(action) > self.action_space.max_length or not (action.isascii() or not _HALF.search(action)):
+        if len(action) > self.action_space.max_length or (not action.isascii() and _HALF.search(action)):
             action = ""
         self._action = action
         self._observation, reward, terminated, self._action_valid = self._act(action)

@@ -54,9 +54,7 @@ class DemoTasks:
     """Which tasks the demonstration trains and tests on, in sizes that take minutes on two cores."""
 
     held_out_split: str
-    """Split of the held-out tasks."""
     held_out_per_type: int
-    """Held-out tasks per task type."""
     panel_per_type: int
     """Tasks per type of the curriculum's panel."""
     max_reply_tokens: int

@@ -41,10 +41,6 @@ class InfoColumns(dict[str, Any]):
         told = self._args[0]
         told[member] = info if told[member] is None else {**told[member], **info}
 
-    def copy(self) -> dict[str, Any]:
-        """A plain dict with the same content."""
-        return dict(self)
-
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
@@ -65,8 +61,8 @@ def _fills_first(name: str) -> Callable[..., Any]:
 # With __iter__ and keys among them, dict(columns) and {**columns} ask these methods too instead of reading the memory.
 for _name in (
     *("__contains__", "__delitem__", "__eq__", "__ge__", "__getitem__", "__gt__", "__ior__", "__iter__", "__le__"),
-    *("__len__", "__lt__", "__ne__", "__or__", "__repr__", "__reversed__", "__ror__", "__setitem__", "clear", "get"),
-    *("items", "keys", "pop", "popitem", "setdefault", "update", "values"),
+    *("__len__", "__lt__", "__ne__", "__or__", "__repr__", "__reversed__", "__ror__", "__setitem__", "clear"),
+    *("copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"),
 ):
     setattr(InfoColumns, _name, _fills_first(_name))
 

@@ -208,12 +208,8 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         skills = asked.skills(wanted)
         with self._all_or_nothing():
             seeds = self._draw_seeds(seed, whole=bool(wanted.all()))
-            self._start_all(
-                {
-                    group: GroupStart(seeds[group], tasks[group], n_plus[group], skills[group])
-                    for group in np.flatnonzero(wanted).tolist()
-                }
-            )
+            starts = list(map(GroupStart, seeds, tasks, n_plus, skills))
+            self._start_all({group: starts[group] for group in np.flatnonzero(wanted).tolist()})
         self._held = self._done
         return self._batch(), self._columns()
 
@@ -236,8 +232,7 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             raise ResetNeeded(f"Groups {waiting} were not reset, or a member raised in their reset: call reset() first")
         due = member_actions(actions, self._done)
         if self._autoreset:
-            restarted = self._restart_finished()
-            due = [entry for entry in due if entry[0] not in restarted]
+            self._restart_finished()  # whose members are held, and so not due
         return self.advance(due)
 
     def advance(self, due: Sequence[tuple[int, Any]]) -> StepResult:
@@ -332,13 +327,12 @@ class PairedVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             self._failed[span] = False
             self._lengths[span], self._returns[span] = [0] * self.group_size, [0.0] * self.group_size
 
-    def _restart_finished(self) -> frozenset[int]:
+    def _restart_finished(self) -> None:
         nothing = [None] * self.group_size
         finished = np.flatnonzero(self._done.reshape(self.num_groups, self.group_size).all(axis=1)).tolist()
         self._start_all(
             {group: GroupStart(self._following(group), None, int(self._n_plus[group]), nothing) for group in finished}
         )
-        return frozenset(member for group in finished for member in self.members(group))
 
     def _following(self, group: int) -> int:
         """The seed after a group's last one: whoever else has finished, and when, has no part in it."""

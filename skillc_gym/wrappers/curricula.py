@@ -49,14 +49,12 @@ class _Recorded(dict[str, Any]):
 
     def hold(self, given: Any) -> None:
         """Takes another curriculum, or the arguments of one; one of another kind is no JSON."""
-        arguments = {"curriculum": given}
+        self.curriculum = None if isinstance(given, Mapping) else given
+        arguments = dict(given) if isinstance(given, Mapping) else {"curriculum": given}
         if isinstance(given, InternalizationCurriculum):
             arguments = {"task_types": list(given.task_types), **given.config}
-        is_made = not isinstance(given, Mapping)
-        self.curriculum = given if is_made else None
-        made = dict(arguments if is_made else given)
         self.clear()
-        self.update(made)
+        self.update(arguments)
 
 
 def _copied(wrapper: Any, memo: dict[int, Any]) -> Any:

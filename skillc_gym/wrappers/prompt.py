@@ -8,16 +8,7 @@ from typing import Any
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from skillc_gym.chat import (
-    ChatFormat,
-    Message,
-    PastStep,
-    assistant,
-    conversation_turn,
-    first_turn,
-    system,
-    window_prompt,
-)
+from skillc_gym.chat import ChatFormat, Message, PastStep, assistant, conversation_turn, window_prompt
 from skillc_gym.envs.registry import EnvSpec, description_of
 from skillc_gym.errors import ConfigError
 from skillc_gym.spaces import Unicode, text_space
@@ -70,24 +61,22 @@ class ChatPrompt(gymnasium.Wrapper[str, str, str, str], RecordConstructorArgs):
         """Starts an episode and its chat."""
         self._observation, info = self.env.reset(seed=seed, options=options)
         self._past = []
-        opening = first_turn(self.chat_format, self._observation, **_asked(info))
-        self._messages = [*system(self.chat_format, info.get("skill_text", "")), opening]
-        return self._answer(info, new=list(self._messages))
+        return self._answer(info, new=self._prompt(info))  # the first prompt is the same in both forms
 
     def step(self, action: str) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Adds the reply and what came of it to the chat."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._past.append(PastStep(self._observation, info.get("executed_action", str(action).strip())))
         self._observation = observation
-        new = self._window(info) if self.chat_format.form == "window" else self._continue(str(action), info)
+        new = self._prompt(info) if self.chat_format.form == "window" else self._continue(str(action), info)
         text, info = self._answer(info, new)
         return text, reward, terminated, truncated, info
 
-    def _window(self, info: dict[str, Any]) -> list[Message]:
+    def _prompt(self, info: dict[str, Any]) -> list[Message]:
         self._messages = window_prompt(
             self.chat_format, self._past, self._observation, skill_text=info.get("skill_text", ""), **_asked(info)
         )
-        return list(self._messages)
+        return self._messages
 
     def _continue(self, reply: str, info: dict[str, Any]) -> list[Message]:
         user = conversation_turn(self.chat_format, self._observation, step=len(self._past), **_asked(info))

@@ -141,13 +141,11 @@ def write_badge(path: Path, result: BoardResult) -> None:
         f'<text x="{x}" y="14" text-anchor="middle">{escape(text)}</text>'
         for x, text in ((left / 2, label), (left + right / 2, value))
     )
-    replace_file(
-        path,
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-            f'aria-label="{escape(label)}: {escape(value)}">'
-            f'<rect width="{left}" height="20" fill="#555"/>'
-            f'<rect x="{left}" width="{right}" height="20" fill="#2a6f97"/>'
-            f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">{texts}</g></svg>\n'.encode()
-        ],
+    badge = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{escape(label)}: {escape(value)}">'
+        f'<rect width="{left}" height="20" fill="#555"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="#2a6f97"/>'
+        f'<g fill="#fff" font-family="Verdana,sans-serif" font-size="11">{texts}</g></svg>\n'
     )
+    replace_file(path, [badge.encode()])

@@ -24,6 +24,7 @@ from trainers.tracking import NO_WEIGHTS, settings_beside, sha256_of_file
 
 _ABOUT = ("name", "model", "revision", "weights_sha256", "library", "library_sha256", "command", "transcripts_sha256")
 _LONGEST = 2_000
+_REMEDY = "make results with skillc board add EVALUATION"
 _EVALUATING: Mapping[str, Any] = {
     "per_type": None,
     "attempts": 1,
@@ -139,21 +140,18 @@ def _checked(values: Mapping[str, Any]) -> BoardResult:
         if not isinstance(text, str) or len(text) > _LONGEST or not text.isprintable():
             raise ConfigError(f"{name} is a line of text of at most {_LONGEST:,} characters")
     for name in ("name", "revision", "weights_sha256", "library"):
-        if not _PLAIN.fullmatch(about[name]):
-            raise ConfigError(f"{name} has letters, digits, blanks and .,:;+()/@=%_- alone; got {about[name][:80]!r}")
+        _require_plain(name, about[name])
     for name in ("name", "model", "command"):
         if not about[name].strip():
-            raise ConfigError(f"it does not say its {name}; make results with skillc board add EVALUATION")
+            raise ConfigError(f"it does not say its {name}; {_REMEDY}")
     for name in ("library_sha256", "transcripts_sha256"):
         if not _SHA256.fullmatch(about[name]):
-            raise ConfigError(
-                f"{name} is a SHA-256 in hexadecimal digits; make results with skillc board add EVALUATION"
-            )
+            raise ConfigError(f"{name} is a SHA-256 in hexadecimal digits; {_REMEDY}")
     named, versions, report = (values.get(name) for name in ("panel", "versions", "report"))
     if not isinstance(named, str) or named not in PANELS:
         raise ConfigError(f"panel is one of {', '.join(PANELS)}; got {str(named)[:80]!r}")
     if not isinstance(versions, dict) or not isinstance(report, dict):
-        raise ConfigError("versions and report are JSON objects; make results with skillc board add EVALUATION")
+        raise ConfigError(f"versions and report are JSON objects; {_REMEDY}")
     _engine(about["command"])
     stored = {**report, "outcomes": _rows(report.get("outcomes"))}
     return BoardResult(about, named, _checked_report(stored, PANELS[named]), versions)
@@ -170,11 +168,13 @@ def _engine(command: str) -> str:
         name, given, value = word.removeprefix("--").partition("=")
         if name == "engine" and (given or word != name):
             found = value if given else following
-    if not _PLAIN.fullmatch(found):
-        raise ConfigError(
-            f"the command's engine has letters, digits, blanks and .,:;+()/@=%_- alone; got {found!r:.80}"
-        )
+    _require_plain("the command's engine", found)
     return found
+
+
+def _require_plain(name: str, text: str) -> None:
+    if not _PLAIN.fullmatch(text):
+        raise ConfigError(f"{name} has letters, digits, blanks and .,:;+()/@=%_- alone; got {text!r:.80}")
 
 
 def _rows(columns: Any) -> list[dict[str, Any]]:
@@ -188,8 +188,7 @@ def _rows(columns: Any) -> list[dict[str, Any]]:
 def _checked_report(stored: Mapping[str, Any], panel: BoardPanel) -> PairedReport:
     """The report, if it is of the panel's tasks and says what its outcomes say."""
     report = PairedReport.from_json(stored)
-    if not _PLAIN.fullmatch(report.agent):
-        raise ConfigError(f"report.agent has letters, digits, blanks and .,:;+()/@=%_- alone; got {report.agent!r:.80}")
+    _require_plain("report.agent", report.agent)
     if report.panel_sha256 != panel.sha256:
         raise ConfigError(
             f"its tasks are not those of {panel.title} ({panel.data}): the hash is {report.panel_sha256[:12]}, not "
@@ -281,7 +280,10 @@ def _place_free(text: str) -> str:
     head, colon, tail = text.partition(":")
     if colon:  # the host of an address is no folder
         return f"{head if head.startswith('//') else _place_free(head)}:{_place_free(tail)}"
-    return Path(text).name if Path(text).is_absolute() or text.startswith(("~", ".")) else text
+    if not (Path(text).is_absolute() or text.startswith(("~", "."))):
+        return text
+    name = Path(text).name
+    return Path(text).resolve().name if name in ("", "..") else name
 
 
 def _command(model: str, settings: Mapping[str, Any], beside: Mapping[str, Any]) -> str:

@@ -26,12 +26,12 @@ _PATIENCE = 240.0
 _PROMPTS, _LENGTH, _REPLY = 8, 24, 16
 
 
-def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
+def matmul_tflops() -> float:
     """What a product of large matrices reaches, in 10^12 operations a second: bfloat16 on a GPU, else float32."""
     import torch
 
     cuda = torch.cuda.is_available()
-    size = size if cuda else size // 4
+    size = 4096 if cuda else 1024
     kind: dict[str, Any] = {"device": "cuda" if cuda else "cpu", "dtype": torch.bfloat16 if cuda else torch.float32}
     left, right = torch.ones(2, size, size, **kind)
 
@@ -42,10 +42,10 @@ def matmul_tflops(*, size: int = 4096, seconds: float = 0.5) -> float:
 
     multiply()
     began, products = time.perf_counter(), 0
-    while (spent := time.perf_counter() - began) < seconds or not products:
+    while (spent := time.perf_counter() - began) < 0.5 or not products:
         multiply()
         products += 1
-    return 2 * size**3 * products / max(spent, 1e-9) / 1e12
+    return 2 * size**3 * products / spent / 1e12
 
 
 # Training in a process of its own ------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _last_words(said: Sequence[str], log: Path) -> str:
 # Engines -------------------------------------------------------------------------------------------------------------
 
 
-def engine_agreement(policy: Path, *, vllm_memory: float = 0.2) -> dict[str, Any]:
+def engine_agreement(policy: Path) -> dict[str, Any]:
     """Generates from a few random prompts with each engine that there is, by a checkpoint.
 
     Returns:
@@ -136,7 +136,7 @@ def engine_agreement(policy: Path, *, vllm_memory: float = 0.2) -> dict[str, Any
     try:
         from trainers.engines import VllmEngine
 
-        options = {"max_model_len": 128, "gpu_memory_utilization": vllm_memory, "dtype": "float32"}
+        options = {"max_model_len": 128, "gpu_memory_utilization": 0.2, "dtype": "float32"}
         found["vllm"] = _compared(model, VllmEngine.load(str(policy), [], **options), requests)
     except Exception as error:  # noqa: BLE001 - an engine that does not start is what is looked for
         found["vllm"] = {"skipped": (str(error).strip() or type(error).__name__).splitlines()[0]}

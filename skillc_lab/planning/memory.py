@@ -61,7 +61,7 @@ class Workload:
         return 4 if self.kind == "float32" else 2
 
 
-def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_tokens: int | None = None) -> Workload:
+def workload_of(config: TrainConfig, shape: ModelShape, machine: Machine, row_tokens: int | None) -> Workload:
     """Reads a run's settings; rows are at most what its model takes, and ``max_context`` long if nobody says more."""
     longest = min(row_tokens or config.max_context, config.max_context, shape.max_positions or config.max_context)
     members = -(-config.tasks_per_step // machine.gpus) * config.group_size
@@ -126,12 +126,8 @@ def total_of(parts: Sequence[Part], phase: Phase) -> float:
 
 def memory_parts(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> list[Part]:
     """All parts on one GPU, none of them empty."""
-    found = [
-        *_state(config, shape, machine, work),
-        *_pass(config, shape, machine, work),
-        *_playing(config, shape, machine, work),
-    ]
-    return [part for part in found if part.size > 0]
+    kinds = (_state, _pass, _playing)
+    return [part for parts in kinds for part in parts(config, shape, machine, work) if part.size > 0]
 
 
 def host_bytes(config: TrainConfig, shape: ModelShape, machine: Machine, work: Workload) -> float:

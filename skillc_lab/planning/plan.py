@@ -37,7 +37,7 @@ class Remedy:
     words: str
     total: float
     fits: bool
-    note: str = ""
+    note: str
 
 
 @dataclass(frozen=True)
@@ -289,16 +289,12 @@ class _Change(NamedTuple):
 
 def _changes(plan: Plan) -> Iterator[_Change]:
     config, machine, work = plan.config, plan.machine, plan.work
-
+    sharded = replace(machine, sharding="fsdp2")
     if work.rows > 1:
         yield _Change("one row per pass: more and smaller passes", {"micro_batches": config.micro_batches * work.rows})
     if not config.gradient_checkpointing:
         yield _Change("a second forward pass", {"gradient_checkpointing": True})
-    if (
-        machine.gpus > 1
-        and machine.shards == 1
-        and not any(_refusals(config, replace(machine, sharding="fsdp2"), plan.shape, work))
-    ):
+    if machine.gpus > 1 and machine.shards == 1 and not any(_refusals(config, sharded, plan.shape, work)):
         yield _Change("weights are gathered layer by layer", {}, {"sharding": "fsdp2"})
     if config.engine == "vllm" and config.vllm_mode == "colocate" and not config.vllm_sleep:
         yield _Change("vLLM gives its memory back during updates; waking it costs a copy", {"vllm_sleep": True})

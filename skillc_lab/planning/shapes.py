@@ -107,14 +107,13 @@ def shape_of(model_config: Any) -> ModelShape:
     )
 
 
-def layer_bytes(shape: ModelShape, kind: Arithmetic, lora_rank: int = 0) -> int:
+def layer_bytes(shape: ModelShape, kind: Arithmetic, lora_rank: int) -> int:
     """All that one layer keeps of one token; with a rank weights are frozen, and adapters on all maps are trained."""
     compute = 4 if kind == "float32" else 2
     # Queries, keys, values, the result, and a float32 per head; the feed-forward part's gate, product and activation.
     attention = compute * 2 * (shape.queries + shape.keys) + 4 * shape.heads
-    return (
-        _norms(shape, kind, lora_rank) + _inputs(shape, kind, lora_rank) + attention + 3 * shape.feed_forward * compute
-    )
+    gated = compute * 3 * shape.feed_forward
+    return _norms(shape, kind, lora_rank) + _inputs(shape, kind, lora_rank) + attention + gated
 
 
 def _norms(shape: ModelShape, kind: Arithmetic, lora_rank: int) -> int:

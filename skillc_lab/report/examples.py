@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,8 +24,8 @@ class Fold(NamedTuple):
 class TaskEpisodes:
     """One task's episodes by condition, in the order played."""
 
-    with_skill: tuple[Episode, ...] = ()
-    without_skill: tuple[Episode, ...] = ()
+    with_skill: tuple[Episode, ...]
+    without_skill: tuple[Episode, ...]
 
     @property
     def all(self) -> tuple[Episode, ...]:
@@ -63,11 +64,10 @@ def choose_tasks(before: Sequence[Episode], after: Sequence[Episode], count: int
     """
     first, second = group_by_task(before), group_by_task(after)
     ranked = sorted(second, key=lambda task: (-_interest(first.get(task), second[task]), task))
-    taken: dict[str, int] = {}
-    turns = []
+    taken, turns = Counter[str](), []
     for rank, task in enumerate(ranked):
         kind = second[task].all[0].task_type
-        taken[kind] = taken.get(kind, 0) + 1
+        taken[kind] += 1
         turns.append((taken[kind], rank, task))
     chosen = [task for _, _, task in sorted(turns)]
     # Beside its start, a trained policy is shown without the skill alone.
@@ -113,7 +113,7 @@ def _ended(episodes: Sequence[Episode]) -> str:
 def _interest(before: TaskEpisodes | None, after: TaskEpisodes) -> int:
     start = before or after
     needed = _solved(start.with_skill) and not _solved(start.without_skill)
-    return 2 * int(needed) + int(_solved(after.without_skill))
+    return 2 * needed + _solved(after.without_skill)
 
 
 def _solved(episodes: Sequence[Episode]) -> bool:

@@ -31,7 +31,7 @@ _Rate = tuple[float, Interval]
 
 
 def save_figures(
-    run: RunRecords, out: Path, *, before: PairedReport | None = None, after: PairedReport | None = None
+    run: RunRecords, out: Path, *, before: PairedReport | None, after: PairedReport | None
 ) -> dict[str, Path]:
     """Draws everything the records hold that means something for the run's method; the PNG files by name.
 
@@ -99,10 +99,9 @@ def _draw_types(run: RunRecords, path: Path) -> None:
     styles = type_styles(run.task_types)
     ends = [found.values[-1] for kind in styles if (found := run.validated("sr_without", kind)).values]
     half = f"{sum(end >= 0.5 for end in ends)} of {len(ends)} task types succeed half the time"
-    with canvas(
-        path, COLUMN, 1.4 + 1.35 * max(1, len(styles)), f"{half} without the skill{validated_at(run)}"
-    ) as figure:
-        axes = figure.subplots(max(1, len(styles)), 1, squeeze=False, sharex=True)[:, 0]
+    rows = max(1, len(styles))
+    with canvas(path, COLUMN, 1.4 + 1.35 * rows, f"{half} without the skill{validated_at(run)}") as figure:
+        axes = figure.subplots(rows, 1, squeeze=False, sharex=True)[:, 0]
         for each, (kind, style) in zip(axes, styles.items(), strict=False):
             draw_type(each, run, kind, style)
         sizes = sorted({run.panel_size(kind) for kind in styles})
@@ -115,7 +114,7 @@ def _draw_types(run: RunRecords, path: Path) -> None:
 
 
 def save_outcome_figure(
-    report: PairedReport, out: Path, *, before: PairedReport | None = None, order: Sequence[str] = ()
+    report: PairedReport, out: Path, *, before: PairedReport | None, order: Sequence[str] = ()
 ) -> dict[str, Path]:
     """Draws evaluations, types in the order given: ``before_after`` if there are two, else ``outcome``."""
     name = "outcome" if before is None else "before_after"
@@ -157,10 +156,8 @@ def _rows(report: PairedReport, order: Sequence[str]) -> list[tuple[str, PairedC
     return [*((short_type(kind), report.per_type[kind]) for kind in in_order(report, order)), ("all", report.overall)]
 
 
-def _rate(counts: PairedCounts, key: str) -> _Rate:
-    if key == "with":
-        return counts.sr_with, counts.sr_with_interval
-    return counts.sr_without, counts.sr_without_interval
+def _rate(counts: PairedCounts, arm: str) -> _Rate:
+    return getattr(counts, f"sr_{arm}"), getattr(counts, f"sr_{arm}_interval")
 
 
 def _dot(axes: Any, y: float, rate: _Rate, style: Mapping[str, Any], *, faint: bool = False) -> None:

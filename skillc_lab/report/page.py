@@ -115,13 +115,12 @@ def _distinct(runs: Sequence[ComparedRun], folders: Sequence[str | Path]) -> lis
     return [replace(each, name=n) if counts[each.name] > 1 else each for each, n in zip(runs, names, strict=True)]
 
 
-def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun] = ()) -> str:
+def render_page(title: str, source: Source, figures: Mapping[str, Path], runs: Sequence[ComparedRun]) -> str:
     """Renders the page; every recorded text is escaped, every figure inlined; the page's own run is the first."""
     run, before, after = source.run, source.before.report, source.after.report
     config = source.config if run else playing_settings(source.config)
     values: dict[str, Any] = {"config": config, "versions": source.versions}
-    own = runs[0].name if runs else str(source.config.get("method"))
-    method = method_words(own) if run and "method" in source.config else ""
+    method = method_words(runs[0].name) if run and "method" in source.config else ""
     if after is not None:
         values["cards"], values["cuts"] = cards(before, after), list(cut_notes(after))
         values["lead"] = lead(method, before, after, runs[1:])
@@ -196,13 +195,13 @@ def _count(episodes: Sequence[Episode]) -> str:
     return f"{len(episodes)} episodes of {len(group_by_task(episodes))} tasks, {solved} of them solved."
 
 
-def _title(source: Source, runs: Sequence[ComparedRun] = ()) -> str:
+def _title(source: Source, runs: Sequence[ComparedRun]) -> str:
     config = source.config
     if source.run is None:
         return f"Evaluation of {config.get('model', 'a policy')}" if source.after.report else "Transcripts"
     if "method" not in config:
         return "Training run"
-    methods = " beside ".join(method_words(name) for name in ([each.name for each in runs] or [str(config["method"])]))
+    methods = " beside ".join(method_words(each.name) for each in runs)
     return f"{methods[:1].upper()}{methods[1:]} in {_world(config)}"
 
 

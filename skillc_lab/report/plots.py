@@ -155,11 +155,8 @@ def draw_gap(axes: Any, run: RunRecords) -> None:
     rates = [run.overall(f"overall_{arm}", "validation").values for arm in ("with", "without")]
     measured = [with_ - without for with_, without in zip(*rates, strict=False)]
     how = "lines: by type, smoothed from what the curriculum began with"
-    title(
-        axes,
-        f"With minus without: {_course(measured)} points",
-        how + ("; a cross: retired, then faint" if run.retirements else ""),
-    )
+    how += "; a cross: retired, then faint" * bool(run.retirements)
+    title(axes, f"With minus without: {_course(measured)} points", how)
     step_axis(axes, run.total_steps)
     axes.set_ylim(min([-0.12, *(v - 0.05 for v in values)]), max([0.5, *(v + 0.05 for v in values)]))
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -212,9 +212,9 @@ class Source:
     run: RunRecords | None
     before: Evaluation
     after: Evaluation
-    latest: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    latest: Mapping[str, tuple[Episode, ...]]
+    config: Mapping[str, Any]
+    versions: Mapping[str, Any]
 
 
 def read_source(folder: Path, *, before: str | Path | None = None, after: str | Path | None = None) -> Source:
@@ -316,7 +316,7 @@ class ComparedRun:
     run: RunRecords
     before: PairedReport | None
     after: PairedReport | None
-    acted: Mapping[str, Any] = field(default_factory=dict)
+    acted: Mapping[str, Any]
 
     @property
     def tokens(self) -> int:

@@ -149,9 +149,8 @@ def canvas(path: Path, width: float, height: float, said: str = "") -> Iterator[
         figure, picture = Figure(figsize=(width, height), layout="constrained"), BytesIO()
         if said:
             size, letters = (11, 10.5) if width <= COLUMN else (12.5, 9.5)  # letters of this size an inch
-            figure.suptitle(
-                "\n".join(wrap(said, int(letters * width))), x=0.01, ha="left", fontsize=size, weight="bold"
-            )
+            lines = wrap(said, int(letters * width))
+            figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size, weight="bold")
         yield figure
         figure.savefig(picture, format="png")
         replace_file(path, [picture.getvalue()])

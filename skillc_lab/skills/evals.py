@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -60,7 +61,7 @@ def read_evals(folder: Path) -> list[SkillEval]:
             except (SkillCError, OSError, ValueError) as error:
                 raise SkillFileError(f"{own}: {error}") from error
     names = Counter(each.name for each in found)
-    if twice := next((name for name, count in names.items() if count > 1), None):
+    if twice := next((name for name, times in names.items() if times > 1), None):
         raise SkillFileError(f"{folder}: two test cases would lie in the folder eval-{twice}; give one another id")
     return found
 
@@ -124,10 +125,8 @@ def cases_of(report: PairedReport, evals: Mapping[SkillEval, Sequence[str]]) -> 
 
 def next_iteration(workspace: Path) -> Path:
     """The first ``iteration-N`` without results; one that was interrupted goes on."""
-    number = 1
-    while (workspace / f"iteration-{number}" / BENCHMARK).exists():
-        number += 1
-    return workspace / f"iteration-{number}"
+    places = (workspace / f"iteration-{number}" for number in count(1))
+    return next(place for place in places if not (place / BENCHMARK).exists())
 
 
 def write_workspace(
@@ -150,10 +149,9 @@ def _write_arm(report: PairedReport, case: SkillEval, tasks: frozenset[str], ski
     played = [each for each in report.episodes if each.task_id in tasks and bool(each.condition) is skill]
     write_jsonl(folder / "outputs" / "transcripts.jsonl", played)
     known = [arm.seconds for arm in arms if arm.seconds is not None]
-    seconds = sum(known) if len(known) == len(arms) else None
+    duration = round(1000 * sum(known)) if len(known) == len(arms) else None
     tokens = sum(arm.tokens or 0 for arm in arms)
-    timing = {"total_tokens": tokens, "duration_ms": None if seconds is None else round(1000 * seconds)}
-    write_json(folder / "timing.json", timing)
+    write_json(folder / "timing.json", {"total_tokens": tokens, "duration_ms": duration})
     graded = [_graded(case, outcome, arm) for outcome, arm in zip(outcomes, arms, strict=True)]
     passed, total = sum(arm.won for arm in arms), len(arms)
     rates = {"passed": passed, "failed": total - passed, "total": total, "pass_rate": passed / total}
@@ -183,10 +181,9 @@ def _summary(outcomes: Sequence[PairedOutcome], skill: bool) -> dict[str, dict[s
 
 def _spread(values: Sequence[float]) -> dict[str, float | None]:
     """Mean and standard deviation over episodes; None of nothing."""
-    return {
-        "mean": fmean(values) if values else None,
-        "stddev": (stdev(values) if len(values) > 1 else 0.0) if values else None,
-    }
+    if not values:
+        return {"mean": None, "stddev": None}
+    return {"mean": fmean(values), "stddev": stdev(values) if len(values) > 1 else 0.0}
 
 
 def _delta(with_: float | None, without: float | None) -> float | None:

@@ -20,7 +20,7 @@ _ALIKE = 0.9
 _LONG = 400
 _COMPARED = 2_000
 """Words of a skill that are compared, in time that grows with their product."""
-_COUNTED = "step|steps|least|most|than|to|of|in|after|about|only|or|and|the|first|last"
+_COUNTED = "step|steps|least|most|than|to|of|in|for|with|by|at|from|up|all|after|about|only|or|and|the|first|last"
 """Words before a number that counts, and names nothing."""
 _PAIRED = 200_000
 """Pairs of equal words up to which their order is compared; two texts of 2,000 usual words have some 40,000."""

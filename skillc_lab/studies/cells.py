@@ -18,7 +18,7 @@ from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from skillc_lab.studies.declared import now
 from skillc_lab.studies.plan import Cell, ComparisonPlan
 from skillc_lab.studies.result import CellResult, CurvePoint, TaskOutcome, Usage
-from trainers.evaluation import PairedReport, evaluate_policy
+from trainers.evaluation import evaluate_policy
 from trainers.tracking import RunFolder, continued_revision, make_folder, provenance, read_object, write_json
 from trainers.training import run, what_acted
 
@@ -176,8 +176,9 @@ class Changed:
     def name(self) -> str:
         """A file name for it: ``valid_seen``, ``alfworld.wrong`` or both; a ConfigError where they give none."""
         words = [word for word in (self.split, self.library) if word is not None]
-        name = re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(words))
-        if not name.strip("."):  # "./" would be the folder above the comparison's
+        # Of a library's folder the last name: others are a machine's, and a dot in front would hide it.
+        name = re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(Path(word).name for word in words)).lstrip(".")
+        if not name:  # "./" would be the folder above the comparison's
             raise ConfigError(f"--held-out and --library name the folder of a replay, and {words[0]!r} names none")
         return name
 
@@ -231,7 +232,7 @@ def _policy(trained: ComparisonPlan, cell: Cell) -> Path | str:
 def _held_out(plan: ComparisonPlan, cell: Cell, policy: str | Path, memory: Memory = "own") -> dict[str, Any]:
     """Plays a plan's held-out tasks with a policy: what a cell's result holds of them, and what computed it."""
     config = plan.evaluation(cell, policy)
-    report: PairedReport = evaluate_policy(config, per_type=plan.per_type, memory=memory).paired
+    report = evaluate_policy(config, per_type=plan.per_type, memory=memory).paired
     outcomes = [
         TaskOutcome(each.task_id, each.task_type, arm.won, other.won, arm.score, other.score)
         for each in report.outcomes

@@ -77,10 +77,9 @@ def _interval(axes: Any, y: float, estimate: MeanEstimate, colour: str) -> float
 
     if estimate.interval is None:
         return estimate.mean
-    low, high = max(0.0, estimate.interval.low), min(1.0, estimate.interval.high)
     halo = [withStroke(linewidth=2.8, foreground="white")]
-    axes.plot([low, high], [y, y], color=colour, linewidth=1.2, zorder=3, path_effects=halo)
-    return high
+    axes.plot([*estimate.interval], [y, y], color=colour, linewidth=1.2, zorder=3, path_effects=halo)
+    return estimate.interval.high
 
 
 def _headline(rows: Sequence[MethodRow], what: str) -> str:
@@ -170,9 +169,8 @@ def draw_regime_map(regimes: Sequence[Regime], path: Path) -> None:
     across = min(2, len(regimes))
     down = ceil(len(regimes) / across)
     beside = _LETTER * max(len(method_words(name)) for name in names)
-    with canvas(
-        path, max(9.5, 5.2 * across + 1.6) + max(0.0, beside - _ROOM), down * (1.5 + 0.24 * len(names)) + 0.9
-    ) as figure:
+    width = max(9.5, 5.2 * across + 1.6) + max(0.0, beside - _ROOM)
+    with canvas(path, width, down * (1.5 + 0.24 * len(names)) + 0.9) as figure:
         plots = figure.subplots(down, 2 * across, width_ratios=[1.9, 1.0] * across, squeeze=False)
         colours = _colours(regimes)
         for place, regime in enumerate(regimes):

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from skillc_gym.errors import ConfigError, SkillCError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, require_name
 from skillc_lab.studies.declared import Declaration
 from trainers.config import TrainConfig, current_settings
 from trainers.evaluation import deciding_settings
@@ -139,9 +139,8 @@ class ComparisonPlan:
             raise ConfigError("Two cells would have one file name; give the starting points plainer names")
 
     def _check_held_out(self) -> None:
-        splits = self.config.env_spec.splits
-        if splits and self.held_out not in splits:
-            raise unknown_name("split of the held-out tasks", self.held_out, splits)
+        if splits := self.config.env_spec.splits:
+            require_name("split of the held-out tasks", self.held_out, splits)
         if self.per_type is not None and self.per_type < 1:
             raise ConfigError(f"Held-out tasks per type must be at least 1, or none for all; got {self.per_type}")
 
@@ -250,15 +249,17 @@ class ComparisonPlan:
 
     def encoder_sha256(self, cell: Cell) -> str | None:
         """Hash of the sentence encoder that a cell's method is given; None where there is none here."""
-        options = self.training(cell).method_options if cell.trained else {}
-        named = [place for name, place in options.items() if name.rpartition(".")[2] == "embeddings" and place]
-        return next((found for place in named if (found := weights_sha256(Path(place))) != NO_WEIGHTS), None)
+        hashes = map(weights_sha256, self._places(cell, "embeddings"))
+        return next((found for found in hashes if found != NO_WEIGHTS), None)
 
     def bank_sha256(self, cell: Cell) -> str | None:
         """Hash of the bank that a cell's method is given; None where there is none here."""
+        return next((sha256_of_file(path) for path in self._places(cell, "bank") if path.is_file()), None)
+
+    def _places(self, cell: Cell, option: str) -> list[Path]:
+        """What a cell's method is given under an option, be it the method's own or that of one of its parts."""
         options = self.training(cell).method_options if cell.trained else {}
-        named = [Path(place) for name, place in options.items() if name.rpartition(".")[2] == "bank" and place]
-        return next((sha256_of_file(path) for path in named if path.is_file()), None)
+        return [Path(place) for name, place in options.items() if name.rpartition(".")[2] == option and place]
 
     @cached_property
     def _beside_weights_sha256(self) -> Mapping[str, list[str]]:
@@ -293,10 +294,10 @@ class ComparisonPlan:
             "seed": cell.seed,
             "run": str(self.folder / "runs" / cell.name),
             "resume": "auto",
+            "method_options": {},
             **own,
             "method": method,
         }
-        changes.setdefault("method_options", {})
         groups = {
             name: each for name, each in changes.items() if name.endswith("_options") and isinstance(each, Mapping)
         }
@@ -330,5 +331,4 @@ def _sha256(values: Mapping[str, Any] | Sequence[Any]) -> str:
 def _require(kind: str, chosen: Sequence[object], known: Iterable[object]) -> None:
     names = [str(name) for name in known]
     for name in chosen:
-        if str(name) not in names:
-            raise unknown_name(f"{kind} of the run file", str(name), names)
+        require_name(f"{kind} of the run file", str(name), names)

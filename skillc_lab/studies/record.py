@@ -104,13 +104,12 @@ def write_comparison(plan: ComparisonPlan, results: Sequence[CellResult]) -> Com
     """Writes the record of the cells that are there."""
     texts = {cell.name: kept_texts(plan, cell) for cell in (Cell(*result.place) for result in results)}
     record = ComparisonRecord(plan.title, plan.protocol, results, texts)
+    declared = plan.declared if plan.preregistered else None
     values = {
         "title": record.title,
         "protocol": dict(record.protocol),
         "revision": one_revision([cell.versions.get("git") for cell in results], allow_changes=True),
-        "preregistered": preregistration(plan.declared, [cell.started for cell in results])
-        if plan.preregistered
-        else None,
+        "preregistered": preregistration(declared, [cell.started for cell in results]),
         "versions": provenance(),
         "texts": dict(record.texts),
         **_packed(results),

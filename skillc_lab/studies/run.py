@@ -126,7 +126,7 @@ def _require_cells(plan: ComparisonPlan) -> None:
             f"folder; or, for a study, take them over by --restore {path}"
         )
     others = sorted({cell.method for cell in trained})
-    if trained and not {cell.method for cell in plan.cells} & {*others}:
+    if trained and set(plan.methods).isdisjoint(others):
         raise ConfigError(f"{path} is of another comparison ({', '.join(others)}); name another folder.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -12,7 +13,7 @@ from typing import Any
 import yaml
 
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import ConfigError, MissingDataError, unknown_name
+from skillc_gym.errors import ConfigError, MissingDataError, require_name
 from skillc_lab.studies.declared import Declaration, declared_in
 from skillc_lab.studies.plan import ComparisonPlan
 from skillc_lab.studies.tuning import cross
@@ -95,6 +96,9 @@ class RunFile:
 
     def _crossed(self) -> dict[str, Mapping[str, Any]]:
         """The grid with each method's own overrides, then the settings that stand beside the grid."""
+        for name, values in self.grid.items():
+            if isinstance(values, str) or not isinstance(values, Sequence):
+                raise ConfigError(f"grid: {name} takes a list of values, got {values!r}")
         crossed = cross(self.methods, self.grid)
         for method, changes in self.overrides.items():
             check_settings(changes, f"overrides of {method}")
@@ -127,8 +131,7 @@ def read_run_file(path: Path, folder: Path) -> ComparisonPlan:
     values = _parsed(path)
     names = [spec.name for spec in fields(RunFile)]
     for key in values:
-        if key not in names:
-            raise unknown_name(f"key of {path.name}", key, names)
+        require_name(f"key of {path.name}", key, names)
     missing = [spec.name for spec in fields(RunFile) if spec.default is MISSING and spec.default_factory is MISSING]
     missing = [name for name in missing if name not in values]
     if missing:
@@ -163,7 +166,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 class _EachKeyOnce(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML takes the last."""
+    """Refuses a key that stands twice, of which YAML takes the last, and reads 1e-3 as the number it is in JSON."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -179,13 +182,17 @@ class _EachKeyOnce(yaml.SafeLoader):
         super().flatten_mapping(node)
 
 
+_EachKeyOnce.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings under their current names; an error says where one stood that does not exist."""
     names = {spec.name for spec in fields(TrainConfig)}
     current = current_settings(settings)
     for name, value in current.items():
-        if name not in names:
-            raise unknown_name(f"setting in {where}", name, names)
+        require_name(f"setting in {where}", name, names)
         given = [old for old in settings if current_settings({old: value}).keys() == {name}]
         if len(given) > 1:
             raise ConfigError(f"{where}: {' and '.join(given)} are one setting; leave one of them out")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from skillc_gym.errors import ConfigError
-from skillc_lab.studies.result import CellResult, area_weights
+from skillc_lab.studies.result import CellResult, area_under_curve, area_weights
 from trainers.stats import Difference, Interval, MeanEstimate, mean_difference, mean_over_seeds_and_tasks
 
 
@@ -23,11 +23,10 @@ def difference(first: Sequence[CellResult], second: Sequence[CellResult], *, ski
 
 def area_difference(first: Sequence[CellResult], second: Sequence[CellResult], budget: int) -> Difference:
     """The same of the area under skill-free success: one area per seed and task of the validation panel."""
-    pairs = _pairs(first, second)
-    tables = [[_areas(cell, budget) for cell in pair] for pair in pairs]
+    tables = [(_areas(own, budget), _areas(other, budget)) for own, other in _pairs(first, second)]
     if len({len(row) for pair in tables for row in pair}) > 1:
-        tables = [[[fmean(row)] for row in pair] for pair in tables]
-    return mean_difference([(own, other) for own, other in tables])
+        tables = [([fmean(own)], [fmean(other)]) for own, other in tables]
+    return mean_difference(tables)
 
 
 def change(cells: Sequence[CellResult], before: CellResult, *, skill: bool) -> Difference:
@@ -81,5 +80,5 @@ def _areas(cell: CellResult, budget: int) -> list[float]:
     weights = area_weights(cell.curve, budget)
     rows = [point.won_without for point in cell.curve]
     if not rows[0] or len({len(row) for row in rows}) > 1:
-        return [sum(w * point.without for w, point in zip(weights, cell.curve, strict=True))]
+        return [area_under_curve(cell.curve, budget)]
     return [sum(w for w, row in zip(weights, rows, strict=True) if row[task] == "1") for task in range(len(rows[0]))]

@@ -41,7 +41,7 @@ class MethodRow:
     steps: int
     before: CellResult | None
     against: BaselineComparison | None
-    area_against: BaselineComparison | None = None
+    area_against: BaselineComparison | None
 
     @property
     def seeds(self) -> tuple[int, ...]:

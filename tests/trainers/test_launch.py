@@ -33,6 +33,7 @@ from trainers.training import RunResult, run
         ("accelerate launch --num-processes=4 scripts/train.py steps=3", {"WORLD_SIZE": "1"}, 4),
         ("torchrun --nproc_per_node 2 --nnodes=3 -m skillc_lab", {}, 6),
         ("torchrun --nproc-per-node=gpu -m skillc_lab", {"WORLD_SIZE": "8"}, 8),
+        ("torchrun --nnodes 2:2 --nproc_per_node 2 -m skillc_lab", {"WORLD_SIZE": "4"}, 4),
         ("bash", {}, None),
         ("", {"WORLD_SIZE": "x"}, None),
     ],

@@ -203,12 +203,11 @@ def csca(
 
 def _signed(size: FloatArray, with_skill: np.ndarray, mask: CorrectionMask, success: ArrayLike | None) -> FloatArray:
     if mask == "all":
-        gains = ~with_skill
-    elif success is None:
+        return np.where(with_skill, -size, size)
+    if success is None:
         raise ConfigError("correction_mask='success' needs success, one flag per rollout")
-    else:
-        gains = ~with_skill & flag_vector("success", success, size.size)
-    return np.where(with_skill, -size, np.where(gains, size, 0.0))
+    won = flag_vector("success", success, size.size)
+    return np.where(with_skill, -size, np.where(won, size, 0.0))
 
 
 def relabelling_weights(
@@ -232,7 +231,7 @@ def relabelling_weights(
     with_skill = flag_vector("condition", condition, gap.size)
     weight = np.zeros_like(gap)
     for rows in group_indices(group_keys(task, gap.size)):
-        plain = won[rows][~with_skill[rows]].astype(np.float64).tolist()
+        plain = won[rows][~with_skill[rows]].tolist()
         chosen = rows[with_skill[rows] & won[rows]]
         weight[chosen] = np.maximum(gap[chosen], 0.0) * (1.0 - (mean(plain) if plain and discounted else 0.0))
     return weight

@@ -53,13 +53,9 @@ class Grpo(Scheme):
     def _groups(self, batch: RolloutBatch) -> Sequence[Hashable]:
         if self.group_by == "task":
             return batch.task
-        shown: Sequence[Hashable] = batch.condition.tolist()
-        if self.by_text:
-            if not batch.text:
-                raise ConfigError(
-                    "group_by='text' compares rollouts that were shown one text: say each one's skill_sha256"
-                )
-            shown = batch.text
+        if self.by_text and not batch.text:
+            raise ConfigError("group_by='text' compares rollouts that were shown one text: say each one's skill_sha256")
+        shown: Sequence[Hashable] = batch.text if self.by_text else batch.condition.tolist()
         return list(zip(batch.task, shown, strict=True))
 
 

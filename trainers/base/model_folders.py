@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc_gym.envs.registry import warm_started
-from skillc_gym.errors import MissingDataError, unknown_name
+from skillc_gym.errors import MissingDataError, require_name
 from skillc_gym.files import cache_folder
 
 SHIPPED = "shipped"
@@ -43,14 +43,13 @@ def shipped_names(env: str = "alfworld") -> tuple[str, ...]:
 def shipped_policy(env: str = "alfworld", name: str = SHIPPED) -> Path:
     """The folder of a policy that comes with an environment; else an UnknownNameError or a MissingDataError."""
     folders = _shipped_folders(env)
-    if name not in folders:
-        raise unknown_name("shipped policy", name, folders)
-    if not _is_there(folders[name]):
+    folder = folders[require_name("shipped policy", name, folders)]
+    if not _is_there(folder):
         raise MissingDataError(
             f"No policy comes with the environment {env!r}; make one (`skillc tools make-policy --env {env} --out "
             f"FOLDER`) and name that folder in place of {name!r}."
         )
-    return folders[name]
+    return folder
 
 
 def hardest_start(env: str = "alfworld") -> str:
@@ -141,9 +140,7 @@ PACKAGES: Mapping[str, Package | Adapted] = {
 
 def package_named(name: str) -> Package | Adapted:
     """Looks a pretrained model up."""
-    if name not in PACKAGES:
-        raise unknown_name("pretrained model", name, PACKAGES)
-    return PACKAGES[name]
+    return PACKAGES[require_name("pretrained model", name, PACKAGES)]
 
 
 def fetched_folder(name: str) -> Path:

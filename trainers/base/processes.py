@@ -85,13 +85,12 @@ def launch_warning(
 
 def asked_processes(words: Sequence[str], env: Mapping[str, str]) -> int | None:
     """How many processes a launcher was asked for: by its words, else by what it left in the environment."""
-    count = _number(words, "--(?:num[_-]processes|nproc[_-]per[_-]node)")
-    if count is not None:
-        # torchrun counts processes per machine, accelerate all.
-        per_machine = any(word.startswith("--nproc") for word in words)
-        return count * ((_number(words, "--nnodes") or 1) if per_machine else 1)
-    world = env.get("WORLD_SIZE", "")
-    return int(world) if world.isdecimal() else None
+    count, world = _number(words, "--(?:num[_-]processes|nproc[_-]per[_-]node)"), env.get("WORLD_SIZE", "")
+    # torchrun counts processes per machine, accelerate all; of machines it takes a range, too, and leaves their number.
+    per_machine = any(word.startswith("--nproc") for word in words)
+    if count is None or (per_machine and world.isdecimal()):
+        return int(world) if world.isdecimal() else None
+    return count * ((_number(words, "--nnodes") or 1) if per_machine else 1)
 
 
 def _number(words: Sequence[str], option: str) -> int | None:

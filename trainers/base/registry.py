@@ -73,9 +73,8 @@ def _built_in(package: str, attribute: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for info in pkgutil.iter_modules(importlib.import_module(package).__path__):
         module = importlib.import_module(f"{package}.{info.name}")
-        single = getattr(module, attribute, None)
-        for entry in (*getattr(module, f"{attribute}S", ()), *([single] if single is not None else [])):
-            found[entry.name] = entry
+        offered = (*getattr(module, f"{attribute}S", ()), getattr(module, attribute, None))
+        found |= {entry.name: entry for entry in offered if entry is not None}
     return dict(sorted(found.items()))
 
 

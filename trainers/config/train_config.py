@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -213,5 +213,4 @@ class Settings:
 
     def config(self) -> TrainConfig:
         """The configuration that they make up; errors as of :class:`TrainConfig`."""
-        groups = [getattr(self, group.name) for group in fields(self)]
-        return TrainConfig(**{name: value for group in groups for name, value in vars(group).items()})
+        return TrainConfig(**{name: value for group in vars(self).values() for name, value in vars(group).items()})

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from skillc_gym.errors import ConfigError
 from trainers.base import Sampling
@@ -115,9 +116,8 @@ class TrieEngine:
         self, parting: Sequence[tuple[_Walk, tuple[int, ...]]], logits: torch.Tensor, sampling: Sampling
     ) -> tuple[Any, Any]:
         """Numbers of the choices drawn, and their log-probabilities among them."""
-        width = max(len(choices) for _, choices in parting)
-        ids = torch.tensor([[*choices, *[-1] * (width - len(choices))] for _, choices in parting])
-        ids = ids.to(logits.device)
+        every = [torch.tensor(choices) for _, choices in parting]
+        ids = pad_sequence(every, batch_first=True, padding_value=-1).to(logits.device)
         # What fills up is impossible; its probability of 0 is never reached by a draw below 1.
         among = logits.gather(-1, ids.clamp(min=0)).masked_fill(ids < 0, -torch.inf)
         seeds = np.array([walk.request.seed % 2**64 for walk, _ in parting], dtype=np.uint64)

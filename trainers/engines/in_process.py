@@ -68,11 +68,10 @@ def checkpoint_model(checkpoint: CheckpointModel) -> tuple[torch.nn.Module, torc
     On a GPU it is in bfloat16 unless float32 is asked for; on a processor bfloat16 is autocast, where it is asked for.
     """
     cuda, precision = torch.cuda.is_available(), checkpoint.settings.precision
-    model: Any = checkpoint.load()
+    model: torch.nn.Module = checkpoint.load()
     if (cuda and precision != "float32") or precision == "bfloat16_copy":
         cast(model.parameters(), torch.bfloat16)
-    moved: torch.nn.Module = model.to("cuda" if cuda else "cpu")
-    return moved, torch.bfloat16 if not cuda and precision == "bfloat16" else None
+    return model.to("cuda" if cuda else "cpu"), torch.bfloat16 if not cuda and precision == "bfloat16" else None
 
 
 ENGINE = EngineSpec(

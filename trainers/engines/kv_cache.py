@@ -24,10 +24,8 @@ class ConversationCache:
         self.keys: list[torch.Tensor] = []
         self.values: list[torch.Tensor] = []
         self._capacity = (0, 0)
-        self._rows: Rows = slice(0, 0)
-        self._index = torch.zeros(0, 1, dtype=torch.long)
-        self._positions = torch.zeros(0, 1, dtype=torch.long)
-        self._columns = 0
+        nothing = torch.zeros(0, 1, dtype=torch.long)
+        self.aim(slice(0, 0), nothing, nothing, 0)
 
     def aim(self, rows: Rows, index: torch.Tensor, positions: torch.Tensor, columns: int) -> None:
         """Says where the next forward pass writes, and how many ``columns`` it sees.

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC
 from typing import Any, NoReturn
 
 import httpx
@@ -260,5 +261,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     with suppress(ValueError):
         return max(0.0, float(text)) if math.isfinite(float(text)) else None
     with suppress(TypeError, ValueError, OverflowError):
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+        when = email.utils.parsedate_to_datetime(text)  # without a zone for "-0000", which is UTC
+        return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - time.time())
     return None

@@ -53,6 +53,7 @@ class ServerOptions:
         try:
             address = urlsplit(self.base_url)
             good = address.scheme in ("http", "https") and address.hostname and address.port != 0
+            good = good and self.base_url.isprintable()  # what is not, urlsplit leaves out
         except ValueError:  # of a port out of range, or a bracket that is open
             good = False
         if not good:

@@ -5,12 +5,12 @@ A new engine is one module with an :class:`EngineSpec`, named on the command lin
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name, unknown_name
 from trainers.base import instance_of, load_object, understands_old_names
 from trainers.config import TrainConfig
 from trainers.engines.text import TextEngine
@@ -102,8 +102,8 @@ T = TypeVar("T", bound="DataclassInstance")
 def read_options(kind: type[T], engine: str, options: Mapping[str, Any]) -> T:
     """An engine's options as its dataclass; an UnknownNameError for one that is not there."""
     known = [spec.name for spec in fields(kind)]
-    for name in options.keys() - set(known):
-        raise unknown_name(f"option of engine={engine}", name, known)
+    for name in options:
+        require_name(f"option of engine={engine}", name, known)
     return kind(**options)
 
 
@@ -131,8 +131,7 @@ def engine_spec(name: str) -> EngineSpec:
     check_engine(name)
     if name in ENGINES:
         # Imported as it is, so that a missing extra is told as one.
-        module, _, attribute = ENGINES[name].partition(":")
-        built_in: EngineSpec = getattr(importlib.import_module(module), attribute)
-        return built_in
-    spec: EngineSpec = load_object(name, "engine", instance_of(EngineSpec))
+        spec: EngineSpec = pkgutil.resolve_name(ENGINES[name])
+    else:
+        spec = load_object(name, "engine", instance_of(EngineSpec))
     return spec

@@ -73,13 +73,13 @@ class TokenTree:
         parents, tokens = np.array(list(numbers), dtype=np.int64).reshape(-1, 2).T
         leaf = ~np.isin(np.arange(len(tokens)), parents)
         order = np.argsort(leaf, kind="stable")
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        place = np.argsort(order)
         moved = np.where(parents[order] < 0, -1, place[parents[order]])
+        ways = tuple(place[path] for path in paths)
         depths = np.zeros(len(order), dtype=np.int64)
-        for node, parent in enumerate(moved):
-            depths[node] = depths[parent] + 1 if parent >= 0 else 0
-        return cls(tokens[order], moved, depths, int((~leaf).sum()), tuple(place[list(path)] for path in paths))
+        for way in ways:
+            depths[way] = np.arange(len(way))
+        return cls(tokens[order], moved, depths, int((~leaf).sum()), ways)
 
     def ancestors(self) -> npt.NDArray[np.bool_]:
         """Which inner nodes lie on the way to each inner node, itself included; shape (inner, inner)."""
@@ -119,7 +119,7 @@ class ScoringEngine(TransformersEngine):
         self._cache.reserve(len(self._slots), int(batch.lengths.max()) + max(tree.inner for tree in trees) + 1)
         first = self._prefill([batch.prompts[i] for i in order])
         logprobs = self._nodes([trees[i] for i in order], batch.lengths[order], first)
-        place = {int(i): row for row, i in enumerate(order)}
+        place = np.argsort(order)
         draws = uniforms(batch.seeds, batch.counters)
         replies = []
         for i, request in enumerate(requests):

@@ -52,11 +52,9 @@ class TextEngine(Protocol):
 
     async def reply(self, request: TextRequest) -> TextReply:
         """Answers one chat; a ContextFullError if it is too long, a ServerError if there will be no answer at all."""
-        ...
 
     async def aclose(self) -> None:
         """Lets go of connections; the next call of :meth:`reply` opens them again."""
-        ...
 
 
 class FunctionEngine:

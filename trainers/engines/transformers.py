@@ -290,15 +290,14 @@ class TransformersEngine:
         return self._run(ids, where.clamp(max=self._end), mask, logits_to_keep=last)[:, -keep:]
 
     def _run(self, ids: Ints, positions: torch.Tensor, mask: _Masks, **options: Any) -> torch.Tensor:
-        output: Any = self.model(
+        logits: torch.Tensor = self.model(
             input_ids=self._tensor(ids),
             position_ids=positions,
             attention_mask=mask,
             past_key_values=self._cache,
             use_cache=True,
             **options,
-        )
-        logits: torch.Tensor = output.logits
+        ).logits
         return logits.float()
 
     def _layered(self, seen: torch.Tensor, positions: torch.Tensor, of_columns: torch.Tensor) -> _Masks:
@@ -339,9 +338,10 @@ def _implementation(model: torch.nn.Module) -> str:
 @contextmanager
 def evaluating(model: torch.nn.Module) -> Iterator[None]:
     """Turns a model to evaluation, in which nothing is dropped out, and back to what it was."""
-    training = model.training
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True

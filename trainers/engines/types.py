@@ -50,7 +50,6 @@ class Engine(Protocol):
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Generation]:
         """Generates one reply per request, in the order of the requests."""
-        ...
 
     def release(self, keys: Iterable[Hashable]) -> None:
         """Forgets conversations that will not be continued; unknown keys are ignored."""
@@ -67,7 +66,6 @@ class ChoosingEngine(Engine, Protocol):
 
     def worded(self, commands: Sequence[str]) -> list[str]:
         """The replies that give commands; those that it never gives are left out."""
-        ...
 
 
 Answer = Callable[[Sequence[tuple[Request, Generation]]], Sequence[Request]]

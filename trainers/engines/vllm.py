@@ -16,6 +16,7 @@ from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.random import uniforms
 from trainers.engines.registry import CheckpointModel, EngineSpec
 from trainers.engines.types import Answer, Engine, Generation, Request, StreamingEngine
+from trainers.models.loading import exchanged
 
 
 def check_vllm(config: TrainConfig, processes: int) -> None:
@@ -157,11 +158,8 @@ def replaceable_weights() -> Iterator[None]:
 
     # Once a layer is loaded, vLLM packs its weights for the processor's kernels. A linear layer's own are dropped, so
     # nothing can be loaded into them again; the output layer's stay and are never read again. No option turns this off.
-    utils.dispatch_cpu_unquantized_gemm = leave_in_place
-    try:
+    with exchanged(utils, "dispatch_cpu_unquantized_gemm", leave_in_place):
         yield
-    finally:
-        utils.dispatch_cpu_unquantized_gemm = packing
 
 
 @contextmanager

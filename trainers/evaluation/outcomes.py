@@ -179,9 +179,8 @@ class PairedCounts:
 
     @property
     def _per_task(self) -> tuple[float, float, float, float]:
-        counts = (self.both, self.only_with, self.only_without, self.neither)
-        both, only_with, only_without, neither = (count / self.attempts for count in counts)
-        return both, only_with, only_without, neither
+        times = self.attempts
+        return self.both / times, self.only_with / times, self.only_without / times, self.neither / times
 
     def to_json(self) -> dict[str, Any]:
         """Counts, rates and intervals as JSON-able values."""

@@ -243,15 +243,13 @@ def _outcome(task: str, with_: Trajectory, without: Trajectory, attempt: int, be
 
 def _arm(played: Trajectory) -> ArmOutcome:
     episode, usage = played.episode, played.usage
-    well_formed = sum(turn.format_valid for turn in episode.turns)
-    admissible = sum(turn.action_valid for turn in episode.turns)
     return ArmOutcome(
         won=episode.won,
         score=float(episode.task_score),
         steps=len(episode),
         cut=episode.cut,
-        well_formed=well_formed,
-        admissible=admissible,
+        well_formed=sum(turn.format_valid for turn in episode.turns),
+        admissible=sum(turn.action_valid for turn in episode.turns),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         seconds=played.seconds,

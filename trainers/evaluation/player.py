@@ -199,8 +199,9 @@ _FOR_TOKENS = ("chat_template", "template_options", "thoughts", "max_context")
 
 def decisive_settings(config: TrainConfig) -> dict[str, Any]:
     """The settings that decide what is asked and answered; patience, price and place do not."""
-    settings = {name: config.to_json()[name] for name in _DECISIVE}
-    options = {name: value for name, value in config.engine_options.items() if name not in _PATIENCE}
+    values = config.to_json()
+    settings = {name: values[name] for name in _DECISIVE}
+    options = {name: value for name, value in values["engine_options"].items() if name not in _PATIENCE}
     return {**settings, "engine_options": options, "library_sha256": library_sha256(config)}
 
 
@@ -248,8 +249,7 @@ def policy_memory(config: TrainConfig) -> SkillMemory | None:
         )
     try:
         # The file that a run's bank began with need not be there any more.
-        options = dict(saved["preset_options"])
-        options = {name: value for name, value in options.items() if name.rpartition(".")[2] != "bank"}
+        options = {name: value for name, value in saved["preset_options"].items() if name.rpartition(".")[2] != "bank"}
         given = {*_texts([config.method, dict(config.method_options)])}
         named = {name: value for name, value in options.items() if name.rpartition(".")[2] != "embeddings"}  # a folder
         if code := [text for text in _texts([saved["preset"], named]) if ":" in text and text not in given]:

@@ -159,9 +159,8 @@ def evaluate_policy(
         check_model(config.model_path)
     require_library(config)
     unlike, identity = unlike_policy(config), dict[str, Any]()
-    folder = None if folder is None else Path(folder)
     if folder is not None:
-        identity = _identity(config, asked)
+        folder, identity = Path(folder), _identity(config, asked)
         _check_folder(folder, identity)
     panel = open_panel(config, per_type, tasks)
     play = partial(
@@ -218,8 +217,7 @@ def deciding_settings(config: TrainConfig) -> dict[str, Any]:
     more = {name: values[name] for name in _ALSO_DECISIVE}
     if len(config.env_wrappers) > 1:  # an object's names are compared in any order
         more["wrappers"] = list(config.env_wrappers)
-    plain: dict[str, Any] = json.loads(json.dumps({**decisive_settings(config), **more}))
-    return plain
+    return {**decisive_settings(config), **more}
 
 
 def require_evaluation_of(policy: Path, evaluation: Path) -> None:

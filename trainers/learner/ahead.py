@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from trainers.rollout.opening import make_chat, make_rollouts, token_policy
 _FILE = "ahead.pt"
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _PATIENCE = 1.0
-"""Seconds between two looks whether the process is still there."""
+"""Seconds in which the process may end by itself."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,12 @@ class Ahead:
         """What was begun, once it is played; raises what went wrong in the other process (its end: RuntimeError)."""
         connection = self._connection
         assert connection is not None, "nothing was begun"
-        while not connection.poll(_PATIENCE):
-            if not self._process.is_alive():
-                break
+        wait([connection, self._process.sentinel])
         with self._its_end_in_words():
-            played = connection.recv()
+            played: list[Trajectory] | Exception = connection.recv()
         if isinstance(played, Exception):
             raise played
-        trajectories: list[Trajectory] = played
-        return trajectories
+        return played
 
     def save(self, folder: Path) -> None:
         """Keeps the weights that play in a checkpoint's folder; the state of what is played is the learner's."""

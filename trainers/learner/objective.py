@@ -115,6 +115,9 @@ class Objective:
         without any, those of one name over the tokens of all its losses.
         """
         names = list(self._sums[0])
+        if any(sums.keys() != self._sums[0].keys() for sums in self._sums):
+            differing = sorted({name for sums in self._sums for name in sums.keys() ^ self._sums[0].keys()})
+            raise ConfigError(f"A loss logs {', '.join(differing)} in some micro-batches only; log it in all, as 0")
         stacked = torch.stack([torch.stack([sums[name] for name in names]) for sums in self._sums])
         totals = dict(zip(names, backend.all_reduce_sum(stacked.sum(0)).tolist(), strict=True))
         self._sums = []

@@ -81,15 +81,13 @@ def clipped_policy_gradient(
     gradient, ``sampling_ratio`` corrects for a difference between generating and training engine. Gives the values,
     and 1 where the ratio was clipped.
     """
-    import torch
-
     log_ratio, high = logprobs - old_logprobs, clip if clip_high is None else clip_high
     if sequences is not None:
         log_ratio = (log_ratio * sequences).sum(-1, keepdim=True) / sequences.sum(-1, keepdim=True).clamp(min=1)
         log_ratio = log_ratio.expand_as(logprobs)
-    ratio = torch.exp(log_ratio)
+    ratio = log_ratio.exp()
     gain = advantages.to(logprobs.dtype)
-    values = -torch.min(ratio * gain, ratio.clamp(1 - clip, 1 + high) * gain)
+    values = -(ratio * gain).minimum(ratio.clamp(1 - clip, 1 + high) * gain)
     if sampling_ratio is not None:
         values = values * sampling_ratio
     clipped = ((ratio < 1 - clip) & (gain < 0)) | ((ratio > 1 + high) & (gain > 0))
@@ -98,10 +96,8 @@ def clipped_policy_gradient(
 
 def k3(logprobs: torch.Tensor, ref_logprobs: torch.Tensor) -> torch.Tensor:
     """Schulman's estimate of KL(policy, reference) per token: ``exp(d) - d - 1`` with ``d = ref - log p``."""
-    import torch
-
     difference = ref_logprobs - logprobs
-    return torch.exp(difference) - difference - 1
+    return difference.exp() - difference - 1
 
 
 @dataclass(frozen=True)
@@ -167,11 +163,8 @@ class HindsightPolicyGradient(ClippedPolicyGradient):
     teacher_weight: NotNegative = 0.001
     """w, the teacher's share in the advantage."""
     teacher_weights: Weights = "policy"
-
-    @property
-    def needs_advantages(self) -> bool:
-        """The teacher's part is there where all returns of a group are equal, too."""
-        return False
+    needs_advantages = False
+    """The teacher's part is there where all returns of a group are equal, too."""
 
     def __call__(self, inputs: LossInputs) -> TokenLoss:
         """As the clipped objective; logs ``teacher_gap`` too, and by how much it changes an advantage."""

@@ -105,8 +105,8 @@ class SkillBank:
             if (entry.text, entry.task_type) == (draft.text, draft.task_type):
                 return entry
         self._added += 1
-        values = {**vars(draft), "name": f"s{self._added:05d}", "created": update, "last_used": update}
-        entry = Entry(**{**values, "utility": float(utility)})
+        own = {"name": f"s{self._added:05d}", "created": update, "utility": float(utility), "last_used": update}
+        entry = Entry(**{**vars(draft), **own})
         self._entries[entry.name] = entry
         return entry
 

@@ -122,8 +122,8 @@ class _RetroAgent(BankMemory):
         """By success; each task's running best follows its group's mean success."""
         self.credit_success(batch, self.options.utility_rate)
         self._graded, self._milestones = self._measures([trajectory.episode for trajectory in batch.trajectories])
-        for task in dict.fromkeys(batch.task):
-            success = fmean(float(w) for w, other in zip(batch.success, batch.task, strict=True) if other == task)
+        for own in _groups(batch):
+            task, success = own[0].task_id, fmean(e.won for e in own)
             self._best[task] = max(success, self._best.get(task, 0.0))
 
     def write(self, batch: RolloutBatch, episodes: Sequence[Episode]) -> list[Draft]:
@@ -141,8 +141,8 @@ class _RetroAgent(BankMemory):
     def _measures(self, episodes: Sequence[Episode]) -> tuple[set[str], dict[str, list[str]]]:
         """The types whose lost episodes are graded, and the steps of won ones by type, this update's included."""
         graded = self._graded | {e.task_type for e in episodes if not e.won and 0.0 < e.task_score < 1.0}
-        won = {kind: [e for e in own if e.won] for own in by_type(episodes) for kind in [own[0].task_type]}
-        latest = {kind: [found.step for found in supported_steps(own, ())] for kind, own in won.items() if own}
+        won = by_type([e for e in episodes if e.won])
+        latest = {own[0].task_type: [found.step for found in supported_steps(own, ())] for own in won}
         return graded, {**self._milestones, **latest}
 
 

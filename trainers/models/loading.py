@@ -201,8 +201,6 @@ def load_tokenizer(config: TrainConfig) -> Any:
     source = config.chat_template
     if source in BACKENDS.names() and (give := BACKENDS.get(source).chat_template):
         give(tokenizer)
-    elif source and not Path(source).is_file():
-        raise ConfigError(f"chat_template={source!r} is neither a file nor 'trl'.")
     elif source:
         tokenizer.chat_template = _template_in(Path(source))
     return tokenizer
@@ -211,8 +209,11 @@ def load_tokenizer(config: TrainConfig) -> Any:
 def _template_in(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ConfigError(f"chat_template={str(path)!r} cannot be read as UTF-8 ({error}).") from error
+    except OSError as error:
+        said = f"{str(path)!r:.200} is neither a file nor 'trl' ({error.strerror})"
+        raise ConfigError(f"chat_template={said}.") from error
 
 
 def context_limit(config: TrainConfig) -> int | None:
@@ -335,6 +336,17 @@ def bfloat16_warning(precision: str) -> str:
         f"precision={precision}: a layer takes {slowdown:.0f} times as long in bfloat16 as in float32 on this "
         "processor, which has no instructions for it; take precision=float32."
     )
+
+
+@contextmanager
+def exchanged(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Gives an attribute another value for a while."""
+    plain = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, plain)
 
 
 @contextmanager

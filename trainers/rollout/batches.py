@@ -6,7 +6,7 @@ part of them; :meth:`Tokens.place` puts them into the columns of a micro-batch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -64,10 +64,10 @@ def token_weight(share: float, factor: float) -> float:
     return float(np.float32(share) * np.float32(factor))
 
 
-def split_minibatches(rollouts: int, count: int, seed: int) -> Iterator[list[int]]:
+def split_minibatches(rollouts: int, count: int, seed: int) -> list[list[int]]:
     """Splits an update's rollouts into its optimiser steps, at random if there are several; about as many in each."""
     order = np.arange(rollouts) if count == 1 else np.random.default_rng(seed).permutation(rollouts)
-    yield from ([int(i) for i in part] for part in np.array_split(order, count))
+    return [part.tolist() for part in np.array_split(order, count)]
 
 
 def make_training_rows(
@@ -153,7 +153,7 @@ class MicroBatch:
     figures: Mapping[str, torch.Tensor]
     """By name: ``sampling_logprobs``, the rows' targets, and what the learner computes before the update, such as
     ``old_logprobs``."""
-    rows: Sequence[TrainingRow] = field(default=())
+    rows: Sequence[TrainingRow] = ()
 
 
 def collate_tokens(rows: Sequence[TokenRow], pad_id: int, device: torch.device) -> Tokens:

@@ -34,7 +34,7 @@ _REMEDY = (
     "replies as they were generated whatever the template makes of them, thoughts=drop to prompt each turn without "
     "earlier thoughts, or prompt the model turn by turn with form=window:5."
 )
-_TODAY = re.compile(r"""strftime_now\((["'])(.*?)\1\)""")
+_TODAY = re.compile(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""")
 """Where a template writes the date of today, in the format that it names."""
 _DAY = datetime(2024, 7, 26)
 """What a template is told is today, which Llama 3.2's takes where nobody says: no prompt depends on the clock."""
@@ -294,6 +294,6 @@ class ChatEncoder:
         written = {
             token for prompt in (False, True) for token in self.encode(self.render(_EXAMPLE, prompt=prompt))
         } & added.keys()
-        unknown = {self.tokenizer.unk_token_id} - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
-        tags = set(self.encode(REPLY)) - {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
-        return frozenset({*special, *written} - tags - unknown)
+        said = {self.tokenizer.unk_token_id, *self.encode(REPLY)}
+        ends = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id}
+        return frozenset({*special, *written} - (said - ends))

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
@@ -17,7 +17,7 @@ from skill_library import SkillLibrary, load_library
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import make_env
 from skillc_gym.errors import ConfigError, unknown_name
-from skillc_gym.panels import ranked, tasks_by_type
+from skillc_gym.panels import panel_hash, ranked, tasks_by_type
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection, find_wrapper
 from trainers.base import TaskSampling, load_object
@@ -55,11 +55,8 @@ def require_split(config: TrainConfig) -> None:
 def open_env(config: TrainConfig) -> Iterator[Any]:
     """The configured environment without wrappers, to ask it for its tasks; closed in the end."""
     kwargs = {key: value for key, value in config.env_kwargs.items() if key != "max_episode_steps"}
-    env = make_env(config.env_id, **kwargs)
-    try:
+    with closing(make_env(config.env_id, **kwargs)) as env:
         yield env.unwrapped
-    finally:
-        env.close()
 
 
 def chat_format(config: TrainConfig) -> ChatFormat:
@@ -92,11 +89,8 @@ def require_library(config: TrainConfig) -> None:
 
 
 def _switchable(config: TrainConfig) -> bool:
-    env = make_env(config.env_id, **config.env_kwargs)
-    try:
+    with closing(make_env(config.env_id, **config.env_kwargs)) as env:
         return find_wrapper(reduce(lambda env, wrap: wrap(env), _wrappers(config), env), SkillInjection) is not None
-    finally:
-        env.close()
 
 
 def make_chat(config: TrainConfig, tokenizer: Any) -> ChatTokens:
@@ -194,8 +188,7 @@ class TaskSplit:
     @property
     def digest(self) -> str:
         """Hash over both lists, recorded with every run."""
-        lines = "\n".join([*self.training, "", *self.panel])
-        return hashlib.sha256(lines.encode()).hexdigest()
+        return panel_hash([*self.training, "", *self.panel])
 
 
 def split_tasks(type_of: Mapping[str, str], per_type: int, seed: int) -> TaskSplit:

@@ -119,7 +119,7 @@ def read_meta(path: Path) -> dict[str, Any]:
 
 def _differ(kept: str, own: str) -> bool:
     """Whether hashes, one or several, differ where both are known: earlier versions did not hash all weights."""
-    pairs = list(zip_longest(kept.split(), own.split()))
+    pairs = zip_longest(kept.split(), own.split())
     return any(NO_WEIGHTS not in pair and pair[0] != pair[1] for pair in pairs)
 
 

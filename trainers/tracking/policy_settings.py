@@ -142,13 +142,12 @@ def complete_settings(given: Mapping[str, Any], *, learning: bool) -> tuple[dict
     taken = {name: value for name, value in kept.items() if name not in given and value != plain[name]}
     if taken:
         said.append(f"{model} was made with {_written(taken)}: taken as nothing else is given.")
-    grouped = [
-        name
+    mixed = {
+        name: {**kept[name], **value}
         for name, value in given.items()
         # Wrappers stand in an order of their own.
         if name != "env_wrappers" and isinstance(value, Mapping) and isinstance(kept.get(name), Mapping)
-    ]
-    mixed = {name: {**kept[name], **given[name]} for name in grouped}
+    }
     return {**kept, **given, **mixed}, said
 
 

@@ -121,7 +121,7 @@ class RunFolder:
 
     def write_transcripts(self, name: str, episodes: Iterable[Episode]) -> None:
         """Writes episodes as ``transcripts/<name>.jsonl``, prompts with the exact injected text included."""
-        write_jsonl(self.transcripts_path / f"{name}.jsonl", list(episodes))
+        write_jsonl(self.transcripts_path / f"{name}.jsonl", episodes)
 
     @property
     def loadable(self) -> Path | None:

@@ -81,21 +81,20 @@ def _play(
     _, info = env.reset(seed=seed, options={"task_id": task_id, "skill": bool(condition)})
     expert = warm_started(config.env)[1].demonstrator(info, errs)
     rng = np.random.default_rng(seed)
-    messages, slips, idle, meant = list(info["messages"]), set(), 0, ""
+    messages, slips, idle, meant = list(info["messages"]), set[int](), 0, ""
     for turn in range(config.max_steps):
         if not meant:
             command = expert.act(info["observation"], info["admissible_commands"])
             meant = _reply_text(expert.thought, command)
         reply = meant
-        slip = bool(rng.random() < config.slips)
-        if slip:
+        if rng.random() < config.slips:
             reply = _slip(env, expert, info, rng)
+            slips.add(turn)
         else:
             meant = ""
         reply = reply if config.thoughts else without_thoughts(reply)
         _, _, terminated, truncated, info = env.step(reply)
         messages.append({"role": "assistant", "content": reply})
-        slips |= {turn} if slip else set()
         idle += expert.thought == "done"
         if terminated or truncated or idle == IDLE_STEPS:
             break

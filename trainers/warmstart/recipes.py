@@ -186,13 +186,7 @@ def _rates(report: PairedReport, env: str) -> dict[str, Any]:
         for condition, arm in enumerate(("without", "with")):
             played = [e for e in report.episodes if e.task_type == kind and e.condition == condition]
             by_type[kind][f"essential_{arm}"] = essential_rate(played, marks[kind]) if kind in marks else None
-    overall = report.overall
-    return {
-        "attempts": report.attempts,
-        "tasks": overall.n,
-        "sr_without": overall.sr_without,
-        "sr_without_interval": overall.sr_without_interval.to_json(),
-        "sr_with": overall.sr_with,
-        "sr_with_interval": overall.sr_with_interval.to_json(),
-        "per_type": by_type,
-    }
+    overall = report.overall.to_json()
+    names = ("sr_without", "sr_without_interval", "sr_with", "sr_with_interval")
+    rates = {name: overall[name] for name in names}
+    return {"attempts": report.attempts, "tasks": overall["n"], **rates, "per_type": by_type}

@@ -146,11 +146,11 @@ class StepWriter(Writer):
         return Decision("ADD")
 
     def _skill(self, episodes: Sequence[Episode]) -> Draft | None:
-        won = [episode for episode in episodes if episode.won]
-        steps = supported_steps(won, [episode for episode in episodes if not episode.won], self.least) if won else []
+        won, lost = [e for e in episodes if e.won], [e for e in episodes if not e.won]
+        steps = supported_steps(won, lost, self.least)
         if not steps:
             return None
-        telling = [step for step in steps if step.difference > 0] if len(won) < len(episodes) else []
+        telling = [step for step in steps if step.difference > 0] if lost else []
         key = max(telling, key=lambda support: (support.difference, support.place), default=None)
         lines = [f"{i}. {'Key step: ' if step is key else ''}{step.step}." for i, step in enumerate(steps, 1)]
         text = "\n".join(["Skill: do this in order.", *lines])

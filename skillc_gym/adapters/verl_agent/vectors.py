@@ -80,16 +80,16 @@ class _Envs(ABC):
         """Closes the environments; closing twice is fine."""
         self.groups.close()
 
-    def _begin(self) -> list[_Answer]:
+    def _begin(self) -> tuple[list[str], Infos]:
         tasks = self._tasks()
         env: Any = self.groups.envs[0].unwrapped
         n_plus = self.n_plus
         shown = [n_plus(env.task_type_of(task), self.group_n) if callable(n_plus) else n_plus for task in tasks]
         self.groups.reset(seed=self._seeds(), options={"task_ids": tasks, "n_plus": shown})
         self._answers = [self._told(member, done=False) for member in range(self.num_processes)]
-        return self._answers
+        return [answer.observation for answer in self._answers], [answer.info for answer in self._answers]
 
-    def _advance(self, actions: Sequence[str]) -> list[_Answer]:
+    def _advance(self, actions: Sequence[str]) -> tuple[list[str], list[float], list[bool], Infos]:
         if len(actions) != self.num_processes:
             raise ConfigError(f"Expected {self.num_processes} actions, one per member, got {len(actions)}")
         _, _, won, cut, _ = self.groups.step(list(actions))
@@ -97,7 +97,8 @@ class _Envs(ABC):
             # Their managers write into infos, so that a repeated answer needs a dict of its own.
             again = answer._replace(info=dict(answer.info))
             self._answers[member] = again if answer.done else self._told(member, done)
-        return self._answers
+        observations, rewards, dones, infos = map(list, zip(*self._answers, strict=True))
+        return observations, rewards, dones, infos
 
     def _told(self, member: int, done: bool) -> _Answer:
         info = self.groups.member_info(member)
@@ -126,8 +127,8 @@ class AlfworldEnvs(_Envs):
 
     def reset(self) -> tuple[list[str], None, Infos]:
         """Starts the next game of every group; returns text observations, None for pictures, infos."""
-        answers = self._begin()
-        return [answer.observation for answer in answers], None, [answer.info for answer in answers]
+        observations, infos = self._begin()
+        return observations, None, infos
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], Infos]:
         """Carries out one command per member; 10.0 is the reward of every answer that is won.
@@ -135,7 +136,7 @@ class AlfworldEnvs(_Envs):
         Returns:
             text observations, None for pictures, rewards, dones, infos.
         """
-        observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
+        observations, rewards, dones, infos = self._advance(actions)
         return observations, None, rewards, dones, infos
 
     def _tasks(self) -> list[str]:
@@ -178,8 +179,7 @@ class WebshopEnvs(_Envs):
 
     def reset(self) -> tuple[list[str], Infos]:
         """Draws a goal for every group, without repetition, and starts it; returns observations, infos."""
-        answers = self._begin()
-        return [answer.observation for answer in answers], [answer.info for answer in answers]
+        return self._begin()
 
     def step(self, actions: Sequence[str]) -> tuple[list[str], list[float], list[bool], Infos]:
         """Carries out one action per member; 10.0 is the reward of a purchase with a score of 1, else 0.
@@ -187,8 +187,7 @@ class WebshopEnvs(_Envs):
         Returns:
             observations, rewards, dones, infos.
         """
-        observations, rewards, dones, infos = map(list, zip(*self._advance(actions), strict=True))
-        return observations, rewards, dones, infos
+        return self._advance(actions)
 
     def render(self, mode: str = "text", env_idx: int | None = None) -> Any:
         """Returns the last observation of a member, or of all."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
 from skillc_gym.envs.registry import EnvSpec
-from skillc_gym.envs.warm_start import PLAIN_WORDS, DemoTasks, WarmStart
+from skillc_gym.envs.warm_start import DemoTasks, WarmStart
 
 _DEMO = DemoTasks(
     held_out_split="valid_unseen",
@@ -45,7 +45,6 @@ _WARM_START = WarmStart(
         "pick_two_obj_and_place": r"(?s)^(?:move|put) .*^(?:move|put) ",
     },
     demo=_DEMO,
-    spelling=PLAIN_WORDS,
     slips=True,
 )
 ALFWORLD = EnvSpec(

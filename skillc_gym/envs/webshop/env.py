@@ -135,7 +135,6 @@ class WebShopEnv(TextTaskEnv):
         self.goals = open_goals(self.catalog, kind=goals, split=split, seed=seed_prices, order=goal_order)
         self.tagger = find_tagger(noun_tagger)
         self.tagger.nouns("red rug")  # what gives no nouns is refused here, and not at a purchase
-        self._tagger_id = self.tagger.id
         self._nouns = nouns_of(self.catalog, self.tagger)
         self._longest = MAX_OBSERVATION if self.fixes.long_queries else _UPSTREAM_OBSERVATION
         self.observation_space = Unicode(self._longest)
@@ -252,7 +251,11 @@ class WebShopEnv(TextTaskEnv):
         return self.goals.task_id(self.draw_goal(self.np_random))
 
     def _start(self, task_id: str) -> str:
-        self._begin(int(task_id.rpartition("/")[2]))
+        task = int(task_id.rpartition("/")[2])
+        if self._goal is None or self._goal.index != task:
+            self._goal = self.shown_goal(task)
+            self.goal = self._goal.instruction
+            self._head = nodes.page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
         self._reward = None
         self._go(HOME)
         return self._observe()
@@ -281,12 +284,6 @@ class WebShopEnv(TextTaskEnv):
     def _separate(self) -> None:
         self._goal = self._reward = None
         self._go(HOME)
-
-    def _begin(self, task: int) -> None:
-        if self._goal is None or self._goal.index != task:
-            self._goal = self.shown_goal(task)
-            self.goal = self._goal.instruction
-            self._head = nodes.page_text(instruction_nodes("Instruction:", self._goal.instruction)) + SEPARATOR
 
     def _go(self, page: Page) -> None:
         self._page, self._body = page, self._store.body(page)
@@ -349,7 +346,7 @@ class WebShopEnv(TextTaskEnv):
             "page": page.kind,
             "selected_options": [f"{group}: {value}" for group, value in page.options] if page.options else [],
             "query_cut": page.cut,
-            "noun_tagger": self._tagger_id,
+            "noun_tagger": self.tagger.id,
         }
         if self._reward is not None:
             info.update(self._reward.parts())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import sys
@@ -89,3 +90,12 @@ def mapped(folder: Path, *names: str) -> tuple[NDArray[Any], ...]:
         return tuple(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in names)
     except EOFError as error:
         raise ValueError(f"a file in {folder} is empty") from error
+
+
+def mapped_bytes(path: Path, size: int) -> mmap.mmap | bytes:
+    """Maps a file of so many bytes, of which slices are plain `bytes`. OSError, ValueError."""
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else file.read()  # none maps nothing
+    if len(content) != size:
+        raise ValueError(f"{path.name} has {len(content)} bytes instead of {size}")
+    return content

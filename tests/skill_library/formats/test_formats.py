@@ -170,6 +170,8 @@ def test_a_skill_that_says_nothing_is_refused(write):
 
 
 def test_what_sections_cannot_tell_is_refused():
+    with pytest.raises(SkillFileError, match="no skills to write"):
+        to_sections([])
     types = [("x", "y"), ("common_sense",), ("General x",), (" x",), ("x ",)]
     for skill in (Skill("a", "d", ("x",), "### b ###"), *(Skill("a", "d", kinds, "text") for kinds in types)):
         with pytest.raises(SkillFileError, match="folders"):

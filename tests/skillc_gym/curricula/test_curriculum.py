@@ -182,14 +182,27 @@ def test_states_of_another_curriculum_are_refused():
         InternalizationCurriculum(TYPES, alpha_val=0.5).load_state_dict(state)
     with pytest.raises(CheckpointError, match="lacks gap"):
         InternalizationCurriculum(TYPES).load_state_dict({key: value for key, value in state.items() if key != "gap"})
+    for nothing in (None, 3):
+        with pytest.raises(CheckpointError, match="lacks everything"):
+            InternalizationCurriculum(TYPES).load_state_dict(nothing)
     with pytest.raises(CheckpointError, match="gaps and their errors are finite"):
         InternalizationCurriculum(TYPES).load_state_dict({**state, "gap": dict.fromkeys(TYPES, float("nan"))})
     moved = {**state, "gap": dict.fromkeys(TYPES, 0.5)}
-    for damage in ({"active": None}, {"config": None}, {"validations": dict.fromkeys(TYPES, math.inf)}):
+    counts = ({"validations": dict.fromkeys(TYPES, count)} for count in (math.inf, -4))
+    for damage in ({"active": None}, {"active": "".join(TYPES)}, {"config": None}, *counts):
         curriculum = InternalizationCurriculum(TYPES)
         with pytest.raises(CheckpointError, match="damaged"):
             curriculum.load_state_dict({**moved, **damage})
         assert curriculum.state_dict() == state
+
+
+def test_what_is_no_rate_and_no_step_is_refused():
+    curriculum = InternalizationCurriculum(TYPES)
+    for rate in (None, "0.5", "x", 1.5, float("nan")):
+        with pytest.raises(ConfigError, match="a success rate in"):
+            curriculum.update(dict.fromkeys(TYPES, rate), dict.fromkeys(TYPES, 0.5), 1)
+    with pytest.raises(ConfigError, match="step is a whole number"):
+        curriculum.expire(1.5)
 
 
 OUT_OF_RANGE = (

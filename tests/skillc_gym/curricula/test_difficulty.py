@@ -83,6 +83,9 @@ def test_options_out_of_range_are_named(wrong):
 def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="at every level"):
         DifficultyCurriculum({"heat": {0.0: []}})
+    for twice in ({"heat": {0.0: ["x"], 1.0: ["x", "y"]}}, {"heat": {0.0: ["x"]}, "cool": {0.0: ["x"]}}):
+        with pytest.raises(ConfigError, match="each task once"):
+            DifficultyCurriculum(twice)
     curriculum = DifficultyCurriculum(TASKS)
     with pytest.raises(UnknownNameError, match="Did you mean"):
         curriculum.update("heat0.0c", 1.0)

@@ -361,6 +361,12 @@ def test_a_changed_library_is_shown_to_the_policies_alone(own, tmp_path):
         Changed(library="alfworld:wrng").plan(own)
 
 
+@pytest.mark.parametrize("library", ["/tmp/mylib", "./mylib", "../own/mylib/"])
+def test_a_replay_with_a_library_of_ones_own_is_named_by_its_folder(library):
+    assert Changed("valid_seen", library).name == "valid_seen-mylib"
+    assert Changed(library=library).name == "mylib"
+
+
 @pytest.mark.parametrize("library", [".", "./", "..", ""])
 def test_a_replay_never_lies_in_the_studys_folder_or_above_it(own, library):
     with pytest.raises(ConfigError, match="names none"):

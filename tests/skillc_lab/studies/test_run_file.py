@@ -72,6 +72,15 @@ def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):
     assert (beside.method, beside.steps) == ("grpo", 4)
 
 
+def test_powers_of_ten_are_numbers(tmp_path):
+    more = "settings: {learning_rate: 1e-3}\ngrid: {beta: [1E-2, 5.e+0, '1e-3 x', 0.5e-1]}\n"
+    with pytest.raises(ConfigError, match="got '1e-3 x'"):
+        plan_of(tmp_path, TEXT + more)
+    plan = plan_of(tmp_path, TEXT + more.replace("'1e-3 x', ", ""))
+    assert plan.config.learning_rate == 1e-3
+    assert [plan.training(cell).beta for cell in plan.cells if cell.method.startswith("grpo")][:3] == [0.01, 5.0, 0.05]
+
+
 def test_toml_says_the_same(tmp_path):
     path = tmp_path / "own.toml"
     rest = TEXT.partition("\n")[2].replace("grpo, ppo", "'grpo', 'ppo'").replace(":", " =")
@@ -89,6 +98,7 @@ def test_toml_says_the_same(tmp_path):
         (TEXT + "held_out: valid_unsen", UnknownNameError, "split of the held-out tasks.*valid_unseen"),
         (TEXT + "held_out_per_type: 0", ConfigError, "at least 1, or none for all; got 0"),
         (TEXT + "grid: {lerning_rate: [0.1]}", UnknownNameError, "the grid, grpo.*learning_rate"),
+        (TEXT + "grid: {engine: transformers}", ConfigError, "engine takes a list of values, got 'transformers'"),
         (TEXT.replace("steps: 4", "steps: 0"), ConfigError, "at least 1"),
         (TEXT.replace("budget_tokens: 100\nsteps: 4", ""), ConfigError, "nothing of budget_tokens, steps"),
         (TEXT.replace("[0, 1]", "0"), ConfigError, "seeds must be a list, got 0"),

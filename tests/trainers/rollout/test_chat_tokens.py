@@ -427,9 +427,10 @@ def test_what_is_left_of_a_reply_without_its_thoughts(reply: str, rest: str) -> 
     assert without_thoughts(reply) == rest
 
 
-def test_a_template_that_writes_todays_date_is_told_the_same_one_on_every_day() -> None:
+@pytest.mark.parametrize("written", ["strftime_now('%H:%M:%S.%f')", 'strftime_now( "%H:%M:%S.%f" )'])
+def test_a_template_that_writes_todays_date_is_told_the_same_one_on_every_day(written: str) -> None:
     tokenizer = bytes_of(FAMILIES[0])
-    tokenizer.chat_template = "{{- strftime_now('%H:%M:%S.%f') }}" + tokenizer.chat_template
+    tokenizer.chat_template = f"{{{{- {written} }}}}" + tokenizer.chat_template
     chat = ChatTokens(tokenizer)
     first, again = (tokenizer.decode(each.prompt(OPENING)) for each in (chat, ChatTokens(tokenizer)))
     assert first == again
@@ -456,7 +457,8 @@ def test_a_reply_that_was_cut_gets_its_end_from_us_before_which_white_space_may_
 
 def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
     config = TrainConfig(model=str(toy_folder / "model"), chat_template=str(tmp_path / "chat.jinja"))
-    with pytest.raises(ConfigError, match="neither a file"):
-        load_tokenizer(config)
+    for text in (config.chat_template, str(tmp_path), "{{ messages }}" * 30):
+        with pytest.raises(ConfigError, match="neither a file"):
+            load_tokenizer(config.with_(chat_template=text))
     (tmp_path / "chat.jinja").write_text(TEMPLATE)
     assert load_tokenizer(config).chat_template == TEMPLATE

@@ -21,6 +21,7 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.engines.vllm import check_vllm, replaceable_weights
 from trainers.learner import Objective
+from trainers.models.loading import exchanged
 
 
 def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
@@ -47,17 +48,6 @@ def grpo_arguments(config: TrainConfig, objective: Objective) -> GRPOConfig:
             raise missing_extra("vllm", "vllm")
         check_vllm(config, int(args.world_size))
     return args
-
-
-@contextmanager
-def exchanged(owner: Any, name: str, value: object) -> Iterator[None]:
-    """Gives an attribute another value for a while."""
-    plain = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, plain)
 
 
 def lora_config(config: TrainConfig, model: Any) -> Any:

@@ -26,7 +26,6 @@ from trl.trainer import grpo_trainer
 from skillc_gym.errors import ConfigError
 from trainers.backends.trl.arguments import (
     check_sharding,
-    exchanged,
     grpo_arguments,
     lora_config,
     sharded_by_layers,
@@ -37,6 +36,7 @@ from trainers.config import TrainConfig
 from trainers.engines.registry import engine_spec
 from trainers.learner import Objective, check_reference
 from trainers.models import limit_of
+from trainers.models.loading import exchanged
 
 
 class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -49,7 +49,7 @@ class SkillTrainer(GRPOTrainer):  # type: ignore[misc]
         # All weights take part in every pass, padding included, but what a model sees pictures with.
         arguments.ddp_find_unused_parameters = model.config.get_text_config() is not model.config
         # TRL loads its reference from where the policy's configuration says that the policy is from.
-        named, quiet = exchanged(model.config, "_name_or_path", config.reference_path), _quiet("model_init_kwargs")
+        named, quiet = exchanged(model.config, "_name_or_path", config.reference_path), _quiet()
         with started_with(serving) as self.effective, named, quiet, sharded_by_layers(), warnings.catch_warnings():
             # TRL announces that another way to name Liger's kernels will follow.
             warnings.filterwarnings("ignore", ".*use_liger_kernel", FutureWarning)
@@ -173,12 +173,12 @@ def _check_fit(policy: Any, reference: Any, config: TrainConfig) -> None:
 
 
 @contextmanager
-def _quiet(about: str) -> Iterator[None]:
+def _quiet() -> Iterator[None]:
     """Keeps TRL from saying that something is ignored which its reference model is made with."""
     logger = logging.getLogger(grpo_trainer.__name__)
 
     def others(record: logging.LogRecord) -> bool:
-        return about not in str(record.msg)
+        return "model_init_kwargs" not in str(record.msg)
 
     logger.addFilter(others)
     try:

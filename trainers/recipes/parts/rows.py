@@ -50,7 +50,7 @@ class UpdateView:
         played = self.batch.trajectories
         counts = {"rollouts": len(played), "own": played[rollout].model_tokens, "tokens": self._own_tokens}
         share = token_share(self.aggregation, **counts, longest=self.longest)
-        return token_weight(share * self.minibatches if self.minibatches > 1 else share, factor)
+        return token_weight(share * self.minibatches, factor)
 
     @cached_property
     def _own_tokens(self) -> int:
@@ -258,11 +258,8 @@ class HindsightRows(RowMaker):
     name: ClassVar[str] = "hindsight_rows"
     least: Fraction = 0.6
     """Share of the won episodes that must have taken a step."""
-
-    @property
-    def most_rows(self) -> float:
-        """None, since they stand in place of others."""
-        return 0.0
+    most_rows = 0.0
+    """They stand in place of others."""
 
     def __call__(self, update: UpdateView) -> list[TrainingRow]:
         """This process's rows, each with the policy gradient acting on it."""
@@ -277,11 +274,11 @@ class HindsightRows(RowMaker):
 
 def _lesson(writer: StepWriter, episode: Episode, everyone: Sequence[Episode]) -> str:
     if episode.won:
-        chosen = [episode]
+        told = [episode]
     else:
         won = [other for other in everyone if other.won and other.task_type == episode.task_type]
-        chosen = [other for other in won if other.task_id == episode.task_id] or won
-    drafts = writer.write([*chosen, *([] if episode.won else [episode])]) if chosen else []
+        told = [*([other for other in won if other.task_id == episode.task_id] or won), episode]
+    drafts = writer.write(told)
     return drafts[0].text if drafts else ""
 
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,11 @@ def open_games(
 def data_path(data: str | os.PathLike[str] | None) -> str:
     """Returns the folder or archive that ``data`` means; if empty, ALFWORLD_DATA or the cache; MissingDataError."""
     named = os.environ.get(DATA_VARIABLE)
-    path = Path(data or named or "~/.cache/alfworld").expanduser().absolute()
-    if path.exists():
-        return str(path)
+    path = Path(data or named or "~/.cache/alfworld")
+    with suppress(OSError, RuntimeError):  # of a name that is too long, or a user whose home is not known
+        path = path.expanduser().absolute()
+        if path.exists():
+            return str(path)
     if data:
         raise MissingDataError(f"No ALFWorld games at {path}: there is no such file or folder. {FETCH}")
     why = f"{DATA_VARIABLE}={named}" if named else f"{DATA_VARIABLE} is not set and {path}"
@@ -99,5 +102,4 @@ def _generator_options(generator: Mapping[str, Any]) -> str:
 def _generated_games(split: str, task_types: tuple[str, ...], options: str) -> GameSet:
     from skillc_gym.envs.alfworld.generate import GeneratedGames
 
-    games: GameSet = GeneratedGames(split=split, task_types=task_types, **json.loads(options))
-    return games
+    return GeneratedGames(split=split, task_types=task_types, **json.loads(options))

@@ -118,16 +118,17 @@ class Game:
     @functools.cached_property
     def commands(self) -> tuple[str, ...]:
         """Every command that can become admissible, sorted; also some that no state of the game may ever admit."""
-        words, objects, receptacles = self.wording.commands, enumerate(self.objects), enumerate(self.receptacles)
+        words = self.wording.commands
         found = {words[name] for name in ("inventory", "look", "help") if name in words} | self.routes.keys()
-        for receptacle, name in receptacles:
-            openable = self.openable >> receptacle & 1
-            found.update(words[action].format(r=name) for action in ("openobject", "closeobject") if openable)
+        for receptacle, name in enumerate(self.receptacles):
+            if self.openable >> receptacle & 1:
+                found.update(words[action].format(r=name) for action in ("openobject", "closeobject"))
             found.add(words["examinereceptacle"].format(r=name))
             found |= self._handlings(receptacle)
-        for thing, name in objects:
+        for thing, name in enumerate(self.objects):
             found.add(words["examineobject"].format(o=name))
-            found.update([words["toggleobject"].format(o=name)] if thing in self.toggleable else [])
+            if thing in self.toggleable:
+                found.add(words["toggleobject"].format(o=name))
             for knife in self.knives if thing in self.sliceable else ():
                 found.add(words["sliceobject"].format(co=name, ko=self.objects[knife]))
         return tuple(sorted(found))

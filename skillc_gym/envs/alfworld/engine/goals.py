@@ -75,10 +75,8 @@ class _Compiler:
         if not isinstance(head, str) or len(rest) != _SIZES.get(head, len(rest)):
             raise InvalidGameError(f"The goal's condition {condition!r:.200} is incomplete or has too many parts.")
         match head:
-            case "and":
-                return _joined([self.test(part, binding) for part in rest], decisive=False)
-            case "or":
-                return _joined([self.test(part, binding) for part in rest], decisive=True)
+            case "and" | "or":
+                return _joined([self.test(part, binding) for part in rest], decisive=head == "or")
             case "not":
                 return _negated(self.test(rest[0], binding))
             case "imply":
@@ -86,15 +84,13 @@ class _Compiler:
             # Ground out here, once: trying all bindings at every step would cost thousands of times what a step does.
             case "exists":
                 variables, body = _merged(rest)
-                return _joined(
-                    [self.test(body, found) for found in self._matches(variables, body, binding)], decisive=True
-                )
+                tests = [self.test(body, found) for found in self._matches(variables, body, binding)]
+                return _joined(tests, decisive=True)
             # Nothing narrows these: the body need not hold, so each combination of names has to be looked at.
             case "forall":
                 variables, body = _typed(rest[0]), rest[1]
-                return _joined(
-                    [self.test(body, found) for found in self._assignments(variables, binding)], decisive=False
-                )
+                tests = [self.test(body, found) for found in self._assignments(variables, binding)]
+                return _joined(tests, decisive=False)
             case "=":
                 return _value(rest[0], binding) == _value(rest[1], binding)
             case _:
@@ -166,9 +162,8 @@ class _Compiler:
 
 
 def _merged(rest: Sequence[Expression]) -> tuple[dict[str, str], Expression]:
-    """Joins directly nested ``exists`` into one, so that the inner one's facts narrow the outer variables too."""
+    """Joins nested ``exists``, of which upstream has one per variable: facts of inner ones narrow outer ones, too."""
     variables, body = _typed(rest[0]), rest[1]
-    # Upstream nests one quantifier for each variable; joined, a fact about an inner one prunes the outer ones as well.
     while body[:1] == ["exists"] and len(body) == 3 and not (inner := _typed(body[1])).keys() & variables.keys():
         variables, body = {**variables, **inner}, body[2]
     if len(variables) > MAX_VARIABLES:
@@ -190,8 +185,6 @@ def _conjuncts(body: Expression) -> list[Expression]:
 
 
 def _unified(words: Sequence[str], names: Sequence[str], binding: Binding) -> Binding | None:
-    if len(words) != len(names):
-        return None
     found = dict(binding)
     for word, name in zip(words, names, strict=True):
         if (found.setdefault(word, name) if word.startswith("?") else word) != name:
@@ -206,7 +199,7 @@ def _value(word: object, binding: Binding) -> str:
 
 
 def _changing(predicate: str, names: tuple[str, ...], tables: Tables) -> Test | bool:
-    last = names[-1] if names else ""
+    last = names[-1]
     if predicate == "atlocation":
         place = tables.places.get(last)
         return False if place is None else lambda state: state.place == place

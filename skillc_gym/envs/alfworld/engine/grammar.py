@@ -88,7 +88,6 @@ def grammar_text(task: str) -> str:
     return resource(__package__, "grammar.txt").replace("{task}", json.dumps(task)[1:-1])
 
 
-@functools.cache
 def conditions_of(rule: str) -> tuple[str, ...]:
     """When each alternative of a rule is said in ALFWorld, in order; most rules have one, said always."""
     return tuple(alternative.condition for alternative in _own_grammar().rules.get(rule, ())) or ("",)
@@ -174,7 +173,7 @@ def _add_action(grammar: Grammar, lexemes: Iterator[str]) -> None:
     # Fields come in any order; of one that is given twice, the last counts.
     for field in lexemes:
         if field == "}":
-            grammar.actions[name.lower()] = ActionText(fields["template"], fields["feedback"])
+            grammar.actions[name.lower()] = ActionText(**fields)
             return
         _expect(lexemes, "::")
         value = next(lexemes, "")

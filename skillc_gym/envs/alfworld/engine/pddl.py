@@ -50,12 +50,12 @@ def parse_expression(text: str) -> Expression:
     """Reads one bracketed expression; InvalidGameError if brackets do not match, or it is too long or too deep."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidGameError(f"PDDL text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
-    if not text.isascii() and not _COMMENT.sub("", text).isascii():
+    plain = _COMMENT.sub("", text)
+    if not plain.isascii():
         raise InvalidGameError("PDDL text has a character outside ASCII; the planner's format allows none.")
-    # The planner reads names without regard to case, and "?o" may follow a word without a blank.
-    tokens = _TOKEN.findall(_COMMENT.sub("", text).replace("?", " ?").lower())
     stack: list[Expression] = [[]]
-    for token in tokens:
+    # The planner reads names without regard to case, and "?o" may follow a word without a blank.
+    for token in _TOKEN.findall(plain.replace("?", " ?").lower()):
         if token == "(":
             stack.append([])
             if len(stack) > MAX_DEPTH:

@@ -150,7 +150,7 @@ class Tables:
             "objects": self._named(self.objects),
             "places_of": places_of,
             "here": _inverted(places_of, len(self.places)),
-            "openable": _bits(self._having("openable", self.receptacles)),
+            "openable": self._bits("openable", self.receptacles),
             "accepts": self._accepts(),
             "pickupable": self._having("pickupable", self.objects),
             "toggleable": self._having("toggleable", self.objects),
@@ -170,6 +170,9 @@ class Tables:
     def _having(self, predicate: str, index: Mapping[str, int]) -> frozenset[int]:
         return frozenset(index[names[0]] for names in self.problem.holding(predicate) if names[0] in index)
 
+    def _bits(self, predicate: str, index: Mapping[str, int]) -> int:
+        return sum(1 << thing for thing in self._having(predicate, index))
+
     def _of_type(self, predicate: str, index: Mapping[str, int], kinds: tuple[str, ...]) -> frozenset[int]:
         facts = self.problem.holding(predicate)
         return frozenset(index[name] for name, kind in facts if kind in kinds and name in index)
@@ -178,19 +181,19 @@ class Tables:
         """Per thing of the first kind, the things of the second kind that a fact joins it to, ascending."""
         joined: list[list[int]] = [[] for _ in first]
         for names in self.problem.holding(predicate):
-            if len(names) != 2 or names[0] not in first or names[1] not in second:
+            if names[0] not in first or names[1] not in second:
                 raise InvalidGameError(f"its fact {predicate}{names} joins things of other types than ALFWorld's.")
             joined[first[names[0]]].append(second[names[1]])
         return tuple(tuple(sorted(others)) for others in joined)
 
     def _accepts(self) -> tuple[frozenset[int], ...]:
-        objects_of: dict[str, set[int]] = {}
+        objects_of: dict[str, set[int]] = defaultdict(set)
         for name, kind in self.problem.holding("objecttype"):
             if name in self.objects:
-                objects_of.setdefault(kind, set()).add(self.objects[name])
-        taken_by: dict[str, set[int]] = {}
+                objects_of[kind].add(self.objects[name])
+        taken_by: dict[str, set[int]] = defaultdict(set)
         for holder, kind in self.problem.holding("cancontain"):
-            taken_by.setdefault(holder, set()).update(objects_of.get(kind, ()))
+            taken_by[holder] |= objects_of[kind]
         shared = {holder: frozenset(taken) for holder, taken in taken_by.items()}
         # canContain joins kinds, thousands of pairs of things in all; receptacles of a kind share one set.
         accepts = [frozenset[int]()] * len(self.receptacles)
@@ -212,12 +215,12 @@ class Tables:
 
     def _holders(self) -> dict[int, tuple[str, ...]]:
         # Objects in objects ("a mug in a bowl") are told when they are examined, and never move.
-        inner: dict[str, list[str]] = {}
+        inner: dict[str, list[str]] = defaultdict(list)
         for name, outer in sorted(self.problem.holding("inreceptacleobject")):
             if name != outer:
-                inner.setdefault(outer, []).append(self.names[name])
+                inner[outer].append(self.names[name])
         return {
-            self.objects[holder]: tuple(inner.get(holder, ()))
+            self.objects[holder]: tuple(inner[holder])
             for (holder,) in self.problem.holding("isreceptacleobject")
             if holder in self.objects
         }
@@ -229,16 +232,16 @@ class Tables:
         return State(
             place=self.places[agents[0][1]],
             held=self._held(agents[0][0]),
-            opened=_bits(self._having("opened", self.receptacles)),
+            opened=self._bits("opened", self.receptacles),
             inside=_inverted(self._pairs("inreceptacle", self.objects, self.receptacles), len(self.receptacles)),
             lying=_inverted(self._pairs("objectatlocation", self.objects, self.places), len(self.places)),
             left=frozenset(),
-            clean=_bits(self._having("isclean", self.objects)),
-            hot=_bits(self._having("ishot", self.objects)),
-            cool=_bits(self._having("iscool", self.objects)),
-            sliced=_bits(self._having("issliced", self.objects)),
-            toggled=_bits(self._having("istoggled", self.objects)),
-            lit=_bits(self._having("ison", self.objects)),
+            clean=self._bits("isclean", self.objects),
+            hot=self._bits("ishot", self.objects),
+            cool=self._bits("iscool", self.objects),
+            sliced=self._bits("issliced", self.objects),
+            toggled=self._bits("istoggled", self.objects),
+            lit=self._bits("ison", self.objects),
         )
 
     def _held(self, agent: str) -> int:
@@ -262,7 +265,3 @@ def _inverted(pairs: Joined, size: int) -> Joined:
         for other in others:
             joined[other].append(index)
     return tuple(map(tuple, joined))
-
-
-def _bits(indices: Iterable[int]) -> int:
-    return sum(1 << index for index in set(indices))

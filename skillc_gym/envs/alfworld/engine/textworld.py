@@ -6,6 +6,7 @@ therefore runs in a worker process that is replaced after a number of games, whe
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -75,11 +76,11 @@ class UpstreamProcess:
         if worker is None or worker.owner != os.getpid() or self._games >= GAMES_PER_PROCESS or self.too_large:
             worker = self._restart()
         self._games, self._loaded = self._games + 1, None
-        request = {"op": "load", "cached": self._cached, "naming": naming}
         path = worker.folder / f"{self._games}.tw-pddl"
+        request = {"op": "load", "path": str(path), "cached": self._cached, "naming": naming}
         path.write_text(json.dumps(raw), encoding="utf-8")
         try:
-            answer = self._exchange(worker, {**request, "path": str(path)})
+            answer = self._exchange(worker, request)
         finally:
             path.unlink(missing_ok=True)
         if "error" in answer:
@@ -93,7 +94,7 @@ class UpstreamProcess:
         answer = self._exchange(self._worker, request)
         if "error" in answer:
             raise EngineError(f"Upstream failed during {request['op']!r}: {answer['error']}")
-        self._megabytes = answer.get("megabytes", self._megabytes)
+        self._megabytes = answer["megabytes"]
         return answer
 
     def close(self) -> None:
@@ -156,10 +157,8 @@ def _end(worker: _Worker) -> None:
     process = worker.process
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 pipe.close()
-            except BrokenPipeError:
-                continue
     if worker.owner != os.getpid():
         return
     try:

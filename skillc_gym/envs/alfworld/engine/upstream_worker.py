@@ -40,7 +40,7 @@ class Player:
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """Carries out a request: ``load``, ``reset`` or ``step``."""
         if request["op"] == "load":
-            self._load(request["path"], cached=request.get("cached", False), naming=request.get("naming"))
+            self._load(request["path"], cached=request["cached"], naming=request["naming"])
             return {"ok": True, "megabytes": _megabytes()}
         state = self._env.reset() if request["op"] == "reset" else self._env.step(request["command"])[0]
         return {

@@ -229,8 +229,7 @@ def _field(name: str, part: Part) -> str:
     if part.kind == "list" and (field := _LISTS.get((f"{{{part.body}}}", part.given))):
         return f"{{{field}}}"
     if part.kind == "value" and not part.given:
-        variable = part.body.removesuffix(".indefinite")
-        if variable != part.body:
+        if part.body.endswith(".indefinite"):
             return "a"
         if match := _VALUE.fullmatch(part.body):
             return f"{{{match[1]}}}"

@@ -94,42 +94,36 @@ class World:
         return self.state
 
     def restore(self, state: State) -> None:
-        """Goes to a state of `snapshot`; ConfigError for one of another engine, InvalidGameError for another game's."""
+        """Goes to a state of `snapshot`; ConfigError for another engine's, InvalidGameError for one it cannot be in."""
         if not isinstance(state, State):
             raise ConfigError("The state was made by another engine; engine='native' keeps a State.")
         if len(state.inside) != len(self.game.receptacles) or len(state.lying) != len(self.game.places):
             raise InvalidGameError(f"The state does not belong to the game {self.game.task_id!r}.")
-        self._enter(state)
+        try:
+            self._enter(state)
+        except IndexError as error:
+            raise InvalidGameError(f"The state does not belong to the game {self.game.task_id!r}.") from error
 
     def _enter(self, state: State) -> None:
-        self.state = state
-        self.won = self.game.goal_test.reached(state)
-        self._offers = offers_of(self.game, self.state)
+        won, offers = self.game.goal_test.reached(state), offers_of(self.game, state)
+        self.state, self.won, self._offers = state, won, offers
 
     def _change(self, **changes: object) -> None:
         self.state = self.state._replace(**changes)  # type: ignore[arg-type]
         self._offers = offers_of(self.game, self.state)
 
     def _go(self, receptacle: int, place: int) -> str:
-        game, before = self.game, self.state.place
+        places, before = self.game.places, self.state.place
         self._change(place=place)
-        return self._say(
-            "gotolocation",
-            r=game.receptacles[receptacle],
-            lend=game.places[place],
-            lstart=game.places[before],
-            contents=contents(game, self.state, receptacle),
-        )
+        return self._say_inside("gotolocation", receptacle, lend=places[place], lstart=places[before])
 
     def _open(self, receptacle: int, _second: int) -> str:
-        game = self.game
         self._change(opened=self.state.opened | 1 << receptacle)
-        return self._say("openobject", r=game.receptacles[receptacle], contents=contents(game, self.state, receptacle))
+        return self._say_inside("openobject", receptacle)
 
     def _close(self, receptacle: int, _second: int) -> str:
-        game = self.game
         self._change(opened=self.state.opened & ~(1 << receptacle))
-        return self._say("closeobject", r=game.receptacles[receptacle], contents=contents(game, self.state, receptacle))
+        return self._say_inside("closeobject", receptacle)
 
     def _take(self, thing: int, receptacle: int) -> str:
         state = self.state
@@ -168,7 +162,7 @@ class World:
     def _toggle(self, thing: int, _receptacle: int) -> str:
         bit = 1 << thing
         self.state = self.state._replace(toggled=self.state.toggled | bit, lit=self.state.lit ^ bit)
-        return self.game.wording.says["toggleobject"][0].format(o=self.game.objects[thing])
+        return self._say("toggleobject", o=self.game.objects[thing])
 
     def _slice(self, thing: int, knife: int) -> str:
         self.state = self.state._replace(sliced=self.state.sliced | 1 << thing)
@@ -178,7 +172,11 @@ class World:
         return self.game.wording.says[action][0].format(**names)
 
     def _say_of(self, action: str, thing: int, receptacle: int) -> str:
-        return self.game.wording.says[action][0].format(o=self.game.objects[thing], r=self.game.receptacles[receptacle])
+        return self._say(action, o=self.game.objects[thing], r=self.game.receptacles[receptacle])
+
+    def _say_inside(self, action: str, receptacle: int, **names: str) -> str:
+        inside = contents(self.game, self.state, receptacle)
+        return self._say(action, r=self.game.receptacles[receptacle], contents=inside, **names)
 
 
 _EFFECTS: dict[str, Callable[[World, int, int], str]] = {

@@ -155,9 +155,9 @@ class Explorer:
 
     def _fetch(self, commands: Sequence[str]) -> str:
         for name, place in self._known(self.goal.thing):
-            if name in self._placed or (self.task in ("pick", "pick2") and self._is_target(place)):
-                continue
-            return self._take(name, place, commands)
+            there = self.task in ("pick", "pick2") and self._is_target(place)
+            if not there and name not in self._placed:
+                return self._take(name, place, commands)
         return self._search(self._aim("find"), commands)
 
     def _take(self, name: str, place: str, commands: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ Its plans prove games: one that it wins can be won, and upstream says so too.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 from collections.abc import Iterator, Sequence
@@ -54,7 +55,7 @@ class Planner:
         self._require_a_place(start)
         order = itertools.count()
         frontier: list[tuple[int, int, int, State]] = [(self.steps_at_least(start), 0, next(order), start)]
-        came: dict[State, tuple[State, str] | None] = {start: None}
+        came: dict[State, tuple[State, str]] = {}
         steps = {start: 0}
         for _ in range(MAX_EXPANSIONS):
             if not frontier:
@@ -102,7 +103,7 @@ class Planner:
         """Takes, treatments, puts and the ways between them; a way is left out where it might not be needed."""
         costs = sorted(self._steps_to_bring(state, thing, target) for thing in self.things)[:missing]
         bringing = sum(costs)
-        in_two = any(target in self._sources(state, thing) for thing in self.things)
+        in_two = not self.things.isdisjoint(state.inside[target])
         closed = bool(bringing) and not in_two and self._closed(state, target)
         # Two things share one step at most, a way or an opening of their source; both where nobody has to come back.
         shared = 0 if missing == 1 else 1 + self._lie_together(state, target)
@@ -159,19 +160,17 @@ class Planner:
 
     def _successors(self, state: State) -> Iterator[tuple[str, State]]:
         effects = self._world.effects
-        wanted = [command for command, effect in effects.items() if self._serves(*effect)]
+        wanted = [command for command, (action, thing, _) in effects.items() if self._serves(action, thing)]
         for command in [*wanted, *self._ways(state)]:
             self._world.restore(state)
             self._world.step(command)
             yield command, self._world.state
 
-    def _serves(self, action: str, first: int, second: int) -> bool:
-        if action == "pickupobject":
-            return first in self.things
+    def _serves(self, action: str, thing: int) -> bool:
+        if action in ("pickupobject", self.treatment):
+            return thing in self.things
         if action == "toggleobject":
-            return first in self.lamps
-        if action == self.treatment:
-            return first in self.things and second in self.tools
+            return thing in self.lamps
         return action in ("putobject", "openobject")
 
     def _ways(self, state: State) -> Iterator[str]:
@@ -179,7 +178,7 @@ class Planner:
         burdened = state.held >= 0 and state.held not in self.things
         wanted = {*self.targets, *self.tools}
         for thing in (*self.things, *self.lamps):
-            wanted |= {index for index, inside in enumerate(state.inside) if thing in inside}
+            wanted.update(self._sources(state, thing))
         for command, ends in self.game.routes.items():
             if any(place != state.place and (burdened or receptacle in wanted) for receptacle, place in ends):
                 yield command
@@ -195,13 +194,11 @@ def _of_kind(names: tuple[str, ...], kind: str) -> frozenset[int]:
     return frozenset(index for index, name in enumerate(names) if name.rsplit(" ", 1)[0] == kind)
 
 
-def _commands(came: dict[State, tuple[State, str] | None], last: State) -> tuple[str, ...]:
+def _commands(came: dict[State, tuple[State, str]], last: State) -> tuple[str, ...]:
     commands: list[str] = []
-    step = came[last]
-    while step is not None:
-        last, command = step
+    while last in came:
+        last, command = came[last]
         commands.append(command)
-        step = came[last]
     return tuple(reversed(commands))
 
 
@@ -242,12 +239,9 @@ def proved_by_upstream(games: GameSet, count: int) -> int:
         raise ConfigError(f"The number of games to play must be at least 0, got {count}.")
     order = np.random.default_rng(0).permutation(len(games.task_ids))[:count]
     names = [games.task_ids[index] for index in sorted(order.tolist())]
-    process = UpstreamProcess(cached=True)
-    try:
+    with contextlib.closing(UpstreamProcess(cached=True)) as process:
         for name in names:
             plan = Planner(games.load(name)).plan()
             if not _wins(plan, UpstreamWorld(process, games.raw(name))):
                 raise InvalidGameError(f"Upstream does not find {name} won by: {', '.join(plan)}.")
-    finally:
-        process.close()
     return len(names)

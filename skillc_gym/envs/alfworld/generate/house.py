@@ -18,7 +18,7 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     TREATMENTS,
     Task,
 )
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, Knobs
+from skillc_gym.envs.alfworld.generate.knobs import Knobs
 from skillc_gym.envs.alfworld.generate.things import (
     Placer,
     Receptacle,
@@ -65,9 +65,7 @@ def rooms_of(kind: str, knobs: Knobs) -> tuple[str, ...]:
     return rooms
 
 
-def sample_house(
-    kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int = SCENES, knobs: Knobs = PLAIN
-) -> House:
+def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator, scenes: int, knobs: Knobs) -> House:
     """Samples a house for a task type; ``rng`` draws everything but the layout, which belongs to the scene.
 
     The unseen scenes are always the same five, however many ``scenes`` of a kind of room training may see.
@@ -120,8 +118,7 @@ def _task(
     pairs = [pair for pair in _candidates(kind, stock, present) if len(placer.spots(pair[0], avoid=pair[1])) >= 2]
     if not pairs:
         return None
-    thing, place = pairs[int(rng.integers(len(pairs)))]
-    return Task(kind, thing, place)
+    return Task(kind, *_pick(pairs, rng))
 
 
 def _candidates(kind: str, stock: Sequence[str], present: Sequence[str]) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     ROOMS,
     Task,
 )
-from skillc_gym.envs.alfworld.generate.knobs import PLAIN, SIZES, Knobs
+from skillc_gym.envs.alfworld.generate.knobs import SIZES, Knobs
 
 _CORE = {
     "kitchen": ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet"),
@@ -48,7 +48,7 @@ class Receptacle(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def layout(room: str, scene: int, size: str, knobs: Knobs = PLAIN) -> tuple[Receptacle, ...]:
+def layout(room: str, scene: int, size: str, knobs: Knobs) -> tuple[Receptacle, ...]:
     """The receptacles of a scene: the same for every game that is set there with the same size and knobs."""
     seed = [scene, list(SIZES).index(size)]
     rng = np.random.default_rng(seed)

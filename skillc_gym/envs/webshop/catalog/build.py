@@ -36,6 +36,7 @@ from skillc_gym.envs.webshop.catalog.product import (
     bounded,
     clean,
     counted,
+    is_textual,
     read_asin,
     writable,
 )
@@ -59,9 +60,6 @@ class CatalogBuilder:
         self._ends, self._asins = [0], dict[str, None]()
         self._hash, self._counts = hashlib.sha256(), Counter[str]()
         self._human: dict[str, list[dict[str, Any]]] = {}
-
-    def __len__(self) -> int:
-        return len(self._asins)
 
     def add(self, row: object, attributes_of: Callable[[str], object]) -> None:
         """Adds a row of ``items_shuffle*.json``; one that makes no product, or repeats an id, is reported instead.
@@ -91,7 +89,7 @@ class CatalogBuilder:
             return
         self._human.pop(asin, None)  # of entries with the same key, the last counts
         for row in rows if isinstance(rows, list) else [rows]:
-            if isinstance(row, Mapping) and all(_is_plain(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
+            if isinstance(row, Mapping) and all(is_textual(row.get(k), t) for k, t in _HUMAN_FIELDS.items()):
                 found = {field: writable(row[field]) for field in _HUMAN_FIELDS}
                 note = partial(self.report, "mended", asin=asin)
                 found["instruction_attributes"] = counted(found["instruction_attributes"], "human instruction", note)
@@ -112,10 +110,8 @@ class CatalogBuilder:
         if not self._asins:
             raise CatalogError(f"None of {self._counts['rows']} rows makes a product. {self._first_reasons()}")
         order = self._write_asins()
-        ties = np.empty(len(order), np.int32)
-        ties[order] = np.arange(len(order), dtype=np.int32)
         np.save(self._folder / "ends.npy", np.array(self._ends, dtype=np.int64))
-        index = self._index.finish(ties)
+        index = self._index.finish(np.argsort(order).astype(np.int32))
         (self._folder / "human.json").write_text(json.dumps(self._human), "ascii")
         manifest = {
             "kind": KIND, "format": FORMAT, "products": len(self._asins), "sha256": self._hash.hexdigest(),
@@ -164,12 +160,6 @@ def read_record(record: bytes, index: int) -> Product:
         index, asin, title, description, tuple(bullets), category, query, path, tag, tuple(pricing), groups,
         bounded(attributes), image, text, bounded(asked),
     )  # fmt: skip
-
-
-def _is_plain(value: object, kind: type) -> bool:
-    """Whether it is a text, or a list of texts, as asked for."""
-    parts: Any = value
-    return isinstance(value, kind) and all(isinstance(part, str) for part in parts)
 
 
 def read_listing(record: bytes, index: int) -> Listing:

@@ -8,7 +8,6 @@ catalogue makes such text harmless.
 from __future__ import annotations
 
 import json
-import mmap
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ import numpy as np
 from skillc_gym.envs.webshop.catalog.build import FORMAT, KIND, read_listing, read_record
 from skillc_gym.envs.webshop.catalog.product import Listing, Product, changed_texts, in_texts
 from skillc_gym.envs.webshop.search.searcher import SearchIndex
-from skillc_gym.envs.webshop.workplace import mapped
+from skillc_gym.envs.webshop.workplace import mapped, mapped_bytes
 from skillc_gym.errors import CatalogError, MissingDataError
 
 _Read = TypeVar("_Read")
@@ -72,14 +71,14 @@ class Catalog:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()
         manifest = self._manifest = read_manifest(self.folder)
         self._size = int(manifest["products"])
         self.sha256 = str(manifest["sha256"])
         self.load_report = LoadReport(self.folder, self._size, manifest["report"])
         try:
             self._ends, self._asins, self._order = mapped(self.folder, "ends", "asins", "asin_order")
-            self._records = _open_bytes(self.folder / "products.bin", int(self._ends[-1]))
+            self._records = mapped_bytes(self.folder / "products.bin", int(self._ends[-1]))
             self._index = SearchIndex(self.folder, int(manifest["index"]["documents"]), self._size)
         except (OSError, ValueError, IndexError) as error:
             raise self._damaged(error) from error
@@ -185,14 +184,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if missing := [key for key in ("products", "sha256", "report", "index", "source") if key not in manifest]:
         raise CatalogError(f"{path} lacks {', '.join(missing)}; build the catalogue again.")
     return dict(manifest)
-
-
-def _open_bytes(path: Path, size: int) -> mmap.mmap:
-    with path.open("rb") as file:
-        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    if len(content) != size:
-        raise ValueError(f"{path.name} has {len(content)} bytes instead of {size}")
-    return content
 
 
 def escape_marks(text: str) -> str:

@@ -80,13 +80,11 @@ class GeneratedSource:
 
     def build(self, builder: CatalogBuilder) -> None:
         """Adds all rows to a builder."""
-        human: list[tuple[str, list[dict[str, Any]]]] = []
         for generated in generate_rows(self.size, self.seed):
-            builder.add(generated.row, {generated.row["asin"]: generated.attributes}.get)
+            asin = generated.row["asin"]
+            builder.add(generated.row, {asin: generated.attributes}.get)
             if generated.human:
-                human.append((generated.row["asin"], generated.human))
-        for asin, rows in human:
-            builder.add_human(asin, rows)
+                builder.add_human(asin, generated.human)
 
 
 def generate_rows(size: int, seed: int = 0) -> Iterator[GeneratedRow]:

@@ -97,7 +97,7 @@ NO_ATTRIBUTES = ("DUMMY_ATTR",)
 MAX_ASIN = 10
 MAX_OPTION = 10_000
 """Characters of an option's value: a reward compares two letter by letter, in time that grows with their product."""
-_ENTRY = ("attributes", "instruction", "instruction_attributes")
+_ENTRY = {"attributes": list, "instruction": str, "instruction_attributes": list}
 _UNPRICED = (100.0,)
 _UNWRITABLE, _REPLACEMENT = re.compile("[\0\ud800-\udfff]"), "\ufffd"
 _NOT_PRICE = re.compile(r"[^\d.]")
@@ -141,7 +141,7 @@ def clean(row: object, attributes: object, index: int) -> tuple[Product, list[st
         notes.append(f"halves of surrogate pairs or U+0000 replaced in {', '.join(mended)}")
         product = replace(product, **mended)
     if instruction is not None and not product.makes_goals:
-        notes.append(f"{product.combinations:.3g} combinations of options: no synthetic goals are made of them")
+        notes.append(f"over {MOST_COMBINATIONS:,} combinations of options: no synthetic goals are made of them")
     return product, notes
 
 
@@ -267,7 +267,8 @@ def _read_attributes(entry: object, notes: list[str]) -> tuple[tuple[str, ...], 
             notes.append(f"attributes left out: expected an object, got {type(entry).__name__}")
         return NO_ATTRIBUTES, None, ()
     instruction, said = entry.get("instruction"), entry.get("attributes")
-    notes += [f"{name}: what is no text was left out" for name in _ENTRY if not _is_textual(name, entry.get(name))]
+    given = [(name, kind) for name, kind in _ENTRY.items() if entry.get(name) is not None]
+    notes += [f"{name}: what is no text was left out" for name, kind in given if not is_textual(entry[name], kind)]
     return (
         counted(_texts(said), "attributes", notes.append) if isinstance(said, list) else NO_ATTRIBUTES,
         instruction if isinstance(instruction, str) else None,
@@ -275,11 +276,10 @@ def _read_attributes(entry: object, notes: list[str]) -> tuple[tuple[str, ...], 
     )
 
 
-def _is_textual(name: str, value: object) -> bool:
-    """Whether a part of an entry is missing or of its kind: the instruction a text, the others lists of texts."""
+def is_textual(value: object, kind: type) -> bool:
+    """Whether it is a text, or a list of texts, as asked for."""
     texts = value if isinstance(value, list) else [value]
-    kind = str if name == "instruction" else list
-    return value is None or (isinstance(value, kind) and all(isinstance(text, str) for text in texts))
+    return isinstance(value, kind) and all(isinstance(text, str) for text in texts)
 
 
 def counted(attributes: Sequence[str], field: str, note: Callable[[str], object]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from skillc_gym.envs.webshop.goals.reward import matches, normalize_color
 from skillc_gym.envs.webshop.shop.nodes import BACK, BUY, NAVIGATION, NEXT, PREV, SEPARATOR
 
 _PREV, _NEXT, _BACK, _BUY = (f"click[{button.label}]" for button in (PREV, NEXT, BACK, BUY))
-_PRICE = re.compile(r",? and price lower than (\d+(?:\.\d+)?) dollars\s*$")
+_PRICE = re.compile(r",? and price lower than (\d[\d,]*(?:\.\d+)?) dollars\s*$")
 _MONEY = re.compile(r"\$(\d+(?:\.\d+)?)")
 _WORD = re.compile(r"[^\W_]+(?:[.'][^\W_]+)*")
 _ASKING = """
@@ -69,7 +69,7 @@ def parse_instruction(instruction: str) -> ParsedInstruction:
     body, options = _named_options(text)
     features = tuple(dict.fromkeys(word for word in words(body) if word not in _POLITE))
     named = [word for value in options for word in words(value)]
-    price = float(found[1]) if found else None
+    price = float(found[1].replace(",", "")) if found else None
     return ParsedInstruction(tuple(dict.fromkeys([*features, *named])), features, options, price, text.lower())
 
 

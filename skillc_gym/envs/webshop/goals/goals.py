@@ -94,11 +94,11 @@ class GoalSet:
         kind: str,
         split: str = "all",
         order: str = "upstream",
-        human: Mapping[str, Sequence[HumanInstruction]] | None = None,
+        human: Mapping[str, Sequence[HumanInstruction]],
     ) -> None:
         self.products, self.table, self.kind, self.split = products, table, kind, split
         self.range = split_range(split, len(table.product), order)
-        self._human = human or {}
+        self._human = human
         self.goal = lru_cache(_REMEMBERED)(self._goal)
 
     def __len__(self) -> int:
@@ -115,9 +115,8 @@ class GoalSet:
 
     def index(self, task_id: str) -> int:
         """Returns the goal's index; UnknownNameError if the split has no such task."""
-        number = task_id.rpartition("/")[2][:12]
-        index = int(number) if number.isdecimal() else -1
-        if index in self.range and task_id == self.task_id(index):
+        index = digits(task_id.rpartition("/")[2])
+        if index is not None and index in self.range and task_id == self.task_id(index):
             return index
         first, last = self.task_id(self.range.start), self.task_id(self.range.stop - 1)
         raise unknown_name("task id", task_id, (first, last), f"The split {self.split!r} has {first} to {last}.")

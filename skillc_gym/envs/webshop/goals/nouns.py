@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skillc_gym.envs.webshop.workplace import mapped, publish, work_folder
+from skillc_gym.envs.webshop.workplace import mapped, mapped_bytes, publish, work_folder
 from skillc_gym.errors import CatalogError, ConfigError, MissingExtraError, missing_extra
 from skillc_gym.pages import resource
 
@@ -145,12 +145,13 @@ def nouns_of(catalog: Catalog, tagger: NounTagger) -> Callable[[int], tuple[str,
     if tagger.id.startswith(_NAMELESS) or not folder.is_dir() or not catalog.in_place:
         return lambda index: tagger.nouns(catalog.product(index).title)
     try:
-        (ends,), kept = mapped(folder, "ends"), np.memmap(folder / "nouns.bin", np.uint8, "r")
-        if len(ends) != len(catalog) + 1 or len(kept) != ends[-1]:
-            raise ValueError(f"{len(ends)} places and {len(kept)} bytes of {len(catalog)} titles")
+        (ends,) = mapped(folder, "ends")
+        kept = mapped_bytes(folder / "nouns.bin", int(ends[-1]))
+        if len(ends) != len(catalog) + 1:
+            raise ValueError(f"{len(ends)} places of {len(catalog)} titles")
     except (OSError, ValueError, IndexError) as error:
         raise CatalogError(f"The nouns in {folder} are damaged ({error}); delete that folder.") from error
-    return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]].tobytes())))
+    return lru_cache(_CACHED)(lambda index: tuple(json.loads(kept[ends[index] : ends[index + 1]])))
 
 
 def _place(catalog: Catalog, tagger: NounTagger) -> Path:

@@ -127,7 +127,7 @@ def by_product(table: GoalTable) -> GoalTable:
     ranks = list(range(len(table.prices)))
     random.Random(SHUFFLE_SEED).shuffle(ranks)
     order = np.argsort(np.array(ranks, dtype=np.int64)[table.product], kind="stable")
-    return _ordered((table.product, table.variant, table.price_upper, table.weight), table.prices, order)
+    return _ordered(table[:4], table.prices, order)
 
 
 def _weight(attributes: Sequence[str], counts: Mapping[str, int]) -> float:

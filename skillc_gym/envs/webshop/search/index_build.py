@@ -83,7 +83,7 @@ class IndexBuilder:
         self._flush()
         self._docs_file.close()
         self._pairs_file.close()
-        lengths = np.concatenate(self._all_lengths) if self._all_lengths else np.zeros(0, np.int64)
+        lengths = np.concatenate(self._all_lengths)
         holding = int(np.count_nonzero(lengths))
         average = np.float32(int(lengths.sum()) / holding if holding else 1.0)
         codes, table = self._codes(average)
@@ -97,8 +97,7 @@ class IndexBuilder:
 
     def _order(self) -> NDArray[np.int32]:
         """Returns the order in which documents lie: neighbours together, and by the order they came in."""
-        rank = np.empty(len(self._shelves), np.int64)
-        rank[np.argsort(np.array(list(self._shelves), dtype=object))] = np.arange(len(rank))
+        rank = np.argsort(np.argsort(np.array(list(self._shelves), dtype=object)))
         places: NDArray[np.int64] = np.argsort(rank[np.frombuffer(self._neighbours, np.int32)], kind="stable")
         return places.astype(np.int32)
 
@@ -115,7 +114,7 @@ class IndexBuilder:
         # All that BM25 needs of a posting: how often the term stands there (24 bits), the document's length (a byte).
         pairs = np.minimum(frequencies, 0xFFFFFF).astype(np.uint32) << np.uint32(8) | norms[local]
         (local + self._flushed).astype(np.int32).tofile(self._docs_file)
-        pairs.astype(np.uint32).tofile(self._pairs_file)
+        pairs.tofile(self._pairs_file)
         self._runs.append(_Run(self._written, terms.astype(np.int32), counts.astype(np.int64)))
         self._written += len(keys)
         self._flushed += len(lengths)
@@ -131,8 +130,7 @@ class IndexBuilder:
         inverse = bm25.inverse_norms(average)
         table = bm25.saturation((distinct >> 8).astype(np.int64), inverse[distinct & 0xFF])
         order = np.argsort(table, kind="stable")
-        none = np.zeros(1, np.uint32)
-        return np.concatenate([none, distinct[order]]), np.concatenate([np.ones(1, np.float32), table[order]])
+        return np.insert(distinct[order], 0, 0), np.insert(table[order], 0, 1)
 
     def _read_runs(self) -> Iterator[tuple[_Run, NDArray[np.int32], NDArray[np.uint32]]]:
         for run in self._runs:
@@ -142,8 +140,7 @@ class IndexBuilder:
 
     def _write_postings(self, codes: NDArray[np.uint32], products: NDArray[np.int32]) -> None:
         rank = self._write_terms()
-        lies = np.empty(len(products), np.int32)
-        lies[products] = np.arange(len(products), dtype=np.int32)
+        lies = np.argsort(products).astype(np.int32)
         totals = np.zeros(len(rank), np.int64)
         for run in self._runs:
             totals[rank[run.terms]] += run.counts
@@ -173,7 +170,7 @@ class IndexBuilder:
         # Looking up a frequent term in some documents is one read of its column, instead of a search in its postings.
         dense = np.flatnonzero(sizes * DENSE_SHARE > documents) if documents > DENSE_FROM else sizes[:0]
         self._save("dense_terms", dense.astype(np.int64))
-        columns = self._array("columns", np.uint32 if codes.itemsize > 2 else np.uint16, len(dense), documents)
+        columns = self._array("columns", codes.dtype.type, len(dense), documents)
         for row, term in enumerate(dense):
             span = slice(starts[term], starts[term + 1])
             columns[row, docs[span]] = codes[span]
@@ -204,9 +201,7 @@ class IndexBuilder:
         texts = [terms[number] for number in order.tolist()]
         (self._folder / "terms.bin").write_bytes(b"".join(texts))  # what a hash found is compared with
         self._save("term_ends", np.cumsum([0, *map(len, texts)], dtype=np.int64))
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
-        return rank
+        return np.argsort(order)
 
     def _save(self, name: str, array: NDArray[Any]) -> None:
         np.save(self._folder / f"{name}.npy", array)

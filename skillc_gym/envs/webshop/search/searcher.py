@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from skillc_gym.envs.webshop.search import bm25, index_build
 from skillc_gym.envs.webshop.search.analyzer import analyze
-from skillc_gym.envs.webshop.workplace import mapped
+from skillc_gym.envs.webshop.workplace import mapped, mapped_bytes
 
 MAX_TERMS = 1024
 """Distinct terms of a query that count; Lucene refuses more, here the rest is left out."""
@@ -72,9 +72,7 @@ class SearchIndex:
     def __init__(self, folder: Path, documents: int, size: int) -> None:
         self._documents, self._size = documents, size
         self._hashes, self._term_ends = mapped(folder, "hashes", "term_ends")
-        self._texts = _bytes(folder / "terms.bin")
-        if len(self._texts) != (wanted := int(self._term_ends[-1])):
-            raise ValueError(f"terms.bin has {len(self._texts)} bytes instead of {wanted}")
+        self._texts = mapped_bytes(folder / "terms.bin", int(self._term_ends[-1]))
         self._starts, self._docs, self._codes, self._highest = mapped(folder, "starts", "docs", "codes", "highest")
         self._saturations, self._products, self._ties = mapped(folder, "saturations", "products", "ties")
         dense, self._columns = mapped(folder, "dense_terms", "columns")
@@ -113,7 +111,7 @@ class SearchIndex:
         wanted, text = np.uint64(index_build.term_hash(term)), term.encode("utf-8", "surrogatepass")
         place = int(self._hashes.searchsorted(wanted))
         while place < len(self._hashes) and self._hashes[place] == wanted:
-            if self._texts[self._term_ends[place] : self._term_ends[place + 1]].tobytes() == text:
+            if self._texts[self._term_ends[place] : self._term_ends[place + 1]] == text:
                 return place
             place += 1
         return None
@@ -261,9 +259,3 @@ class SearchIndex:
 def _reached(scores: Scores, k: int) -> float:
     """Returns a score, 0 or a little less than the k-th, that k documents reach."""
     return float(np.partition(scores, len(scores) - k)[-k]) * (1 - _SLACK) if len(scores) >= k else 0.0
-
-
-def _bytes(path: Path) -> NDArray[np.uint8]:
-    if not path.stat().st_size:
-        return np.zeros(0, np.uint8)
-    return np.asarray(np.memmap(path, np.uint8, "r"))

@@ -5,6 +5,7 @@ A value of an option that is also a button's label, such as ``< prev``, navigate
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -121,4 +122,8 @@ def goal_of_session(options: Mapping[str, Any] | None, kind: str) -> dict[str, A
 
 
 def _is_index(value: Any) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return not isinstance(value, bool)

@@ -210,8 +210,7 @@ def _card(place: int, listing: Listing, view: View) -> str:
 
 def _item(page: Page, found: list[Node], view: View) -> list[str]:
     product, buttons = view.product, _buttons(found)
-    if product is None:
-        return [f"{_FORM}{''.join(buttons)}</form>"]
+    assert product is not None
     image = f' data-image="{_attribute(product.main_image)}"' if product.main_image else ""
     parts = [f"{_FORM}{''.join(buttons[:2])}</form>"]
     parts.append(f'<img id="product-image" src="{_picture(product.asin)}"{image} alt="">')

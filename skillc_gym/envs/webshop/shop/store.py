@@ -115,7 +115,7 @@ class Store:
 
     def address(self, page: Page) -> str:
         """Returns the page's own address; `page_at` leads back."""
-        hits = page.hits if self._drawn(page.words) else ()
+        hits = page.hits if self._command(page.words) == "<r>" else ()
         return pages.address_of(page, self.catalog.asin, hits=hits)
 
     def link(self, page: Page, listing: Listing, generator: np.random.Generator) -> str | None:
@@ -155,7 +155,7 @@ class Store:
         page = Page("results", visited=visited)
         if self._too_long(found.words):
             return None
-        if self._drawn(found.words):
+        if self._command(found.words) == "<r>":
             return Page("results", found.words, found.number, hits, visited=visited)
         # Nothing is drawn for these words, so any generator will do.
         searched = self._to_results(page, found.words, np.random.default_rng(0))
@@ -170,24 +170,21 @@ class Store:
         """Whether no action can search for these words; in lower case they may be longer than they were written."""
         return self.fixes.long_queries and len(f"search[{words}]") > MAX_ACTION
 
-    def _drawn(self, words: str) -> bool:
-        """Whether the results of a query are drawn at random, as upstream has it."""
-        return words.split(" ", 1)[0] == "<r>" and not self.fixes.plain_queries
-
-    def _hidden(self, words: str) -> bool:
-        """Whether a query is a hidden command of upstream's, which no index answers."""
-        return words.split(" ", 1)[0] in ("<r>", "<a>", "<c>", "<q>") and not self.fixes.plain_queries
+    def _command(self, words: str) -> str:
+        """Upstream's hidden command that a query is, which no index answers ("<r>": random results); "" for none."""
+        first = words.split(" ", 1)[0]
+        return first if first in ("<r>", "<a>", "<c>", "<q>") and not self.fixes.plain_queries else ""
 
     def _to_results(self, page: Page, words: str, generator: np.random.Generator) -> Page | None:
-        cut = not self._hidden(words) and len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
+        cut = not self._command(words) and len(words) > MAX_TERMS and len(set(analyze(words))) > MAX_TERMS
         if self._too_long(words) or (cut and not self.fixes.long_queries):
             return None
         hits = self._find(words, generator)
         return None if hits is None else Page("results", words, 1, hits, visited=page.visited, cut=cut)
 
     def _find(self, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
-        if self._hidden(words):
-            return self._upstream_find(words.split(" ", 1)[0], words, generator)
+        if command := self._command(words):
+            return self._upstream_find(command, words, generator)
         return self._searched(words) if len(words) <= _LONGEST else tuple(self.catalog.search(words))
 
     def _upstream_find(self, first: str, words: str, generator: np.random.Generator) -> tuple[int, ...] | None:
@@ -231,7 +228,7 @@ class Store:
         return self._open(page, label, targets[label]) if label in targets else None
 
     def _turn(self, page: Page, number: int, generator: np.random.Generator) -> Page | None:
-        if self._drawn(page.words):  # upstream draws again at every turn
+        if self._command(page.words) == "<r>":  # upstream draws again at every turn
             hits = self._find(page.words, generator)
             return None if hits is None else page.results(number)._replace(hits=hits)
         return page.results(number)

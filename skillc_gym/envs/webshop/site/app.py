@@ -178,10 +178,9 @@ class Site:
         catalog = self.front.core.catalog
         asin = dict(_query(request)).get("asin", "")
         index = catalog.index_of(asin)
-        category = "" if index is None else catalog.product(index).category
         if index is None:
             raise HTTPException(404, "There is no product of that id.")
-        return Response(picture(asin, category), media_type="image/svg+xml", headers=_FOREVER)
+        return Response(picture(asin, catalog.product(index).category), media_type="image/svg+xml", headers=_FOREVER)
 
     def _place(self, request: Request) -> tuple[Ticket, Page]:
         ticket = self.tickets.read(request.path_params["ticket"])

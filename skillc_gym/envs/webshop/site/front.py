@@ -156,18 +156,17 @@ class ShopFront:
     def _receipt(self, task: int, page: Page) -> Receipt:
         goal, core = self.goals.goal(task), self.core
         got = core.rate(goal, page)
-        shares = {"r_type": got.r_type, "r_att": got.r_att, "r_option": got.r_option, "r_price": float(got.r_price)}
+        shares = {name: float(share) for name, share in got.parts().items() if name.startswith("r_")}
         asked = [(one, core.rate(replace(goal, attributes=(one,)), page).r_att == 1) for one in goal.attributes]
         options = [one if isinstance(one, str) else ": ".join(one) for one in goal.options]
         alone = [core.rate(replace(goal, options=(one,)), page).r_option == 1 for one in goal.options]
         asked += zip(options, alone, strict=True)
         if goal.price_upper < NO_LIMIT:
             asked.append((f"at most ${goal.price_upper:,.2f}", got.r_price))
-        shown = {name: share for name, share in shares.items() if share is not None}
         bought = self._offer(page.product, [": ".join(pair) for pair in page.options])
         better = got.total < core.best_score(self.goals.task_id(task))
         meant = self._offer(int(self.goals.table.product[task]), options) if better else None
-        return Receipt(shown, asked, bought, meant)
+        return Receipt(shares, asked, bought, meant)
 
     def _offer(self, index: int, options: Sequence[str]) -> Offer:
         product = self.core.catalog.product(index)
@@ -221,7 +220,7 @@ def shop_page(view: PageView, *, state: int, searchable: bool, audience: str = A
     return render(template, view=view, kind=page.kind, state=state, facts=facts, **seen)
 
 
-def picture(asin: str, category: str = "") -> str:
+def picture(asin: str, category: str) -> str:
     """Draws a product as SVG of 160 by 160 units: the colours come from its id, the shape from its category."""
     digest = sha256(asin.encode("utf-8", "surrogatepass")).digest()
     hue, turn = digest[0] * 360 // 256, 20 + digest[1] % 50

@@ -134,8 +134,7 @@ class ThreadedSite:
         listener = bound_socket("127.0.0.1", port)
         self.url = address_of_socket(listener)
         self._server = _server(site)
-        options: dict[str, Any] = {"sockets": [listener]}
-        self._thread = threading.Thread(target=self._server.run, kwargs=options, name="webshop-site", daemon=True)
+        self._thread = threading.Thread(target=self._server.run, args=([listener],), name="webshop-site", daemon=True)
         self._thread.start()
         deadline = time.monotonic() + _START_SECONDS
         while not self._server.started:

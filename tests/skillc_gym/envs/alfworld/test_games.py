@@ -84,6 +84,9 @@ def test_unknown_names_are_named(folder):
 def test_missing_data_says_where_it_looked_and_what_to_do(folder, tmp_path, monkeypatch):
     with pytest.raises(MissingDataError, match=r"nowhere.*alfworld-download.*data='generated'"):
         open_games(tmp_path / "nowhere", split="valid_seen")
+    for unreadable in ("~nosuchuser/games", "a" * 5000):
+        with pytest.raises(MissingDataError, match="no such file or folder"):
+            open_games(unreadable)
     with pytest.raises(MissingDataError, match="No folder 'train'"):
         open_games(folder, split="train")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "gone"))

@@ -120,6 +120,8 @@ def test_modes_show_the_same_pages_and_long_actions_are_searched_as_upstream_sea
         ),
         *((ConfigError, f"{name}= is upstream's name; instead, ", {name: 7}) for name in REPLACED),
         (ConfigError, "session= is upstream's", {"session": 0}),
+        (ConfigError, "data is 'generated', a folder", {"data": 5}),
+        (UnknownNameError, "compat", {"compat": ["fixed"]}),
         (ConfigError, "leave ", {"goals": "human", "human_goals": False}),
         (ConfigError, "nouns of a name", {"noun_tagger": str.lower}),
         (ConfigError, "leave ", {"show_attributes": True, "show_attrs": False}),
@@ -201,10 +203,10 @@ def shop_for(env, task_id, **options):
 def test_instructions_are_read():
     instruction = parse_instruction(
         "Find me non slip women's oxfords with high heel with color: x, and y, and size: 9"
-        ", and price lower than 70.00 dollars"
+        ", and price lower than 1,070.00 dollars"
     )
     assert instruction.options == ("x, and y", "9")
-    assert instruction.price == 70.0
+    assert instruction.price == 1070.0
     assert instruction.features == ("non", "slip", "women's", "oxfords", "high", "heel")
     # A person's sentence names no options.
     instruction = parse_instruction("i'm looking for a red rug: the soft kind")

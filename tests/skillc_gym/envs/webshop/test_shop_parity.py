@@ -54,7 +54,7 @@ def test_sessions_are_numbers_of_goals(env):
     wrapped = SkillCurriculum(SkillInjection(env, "webshop"), {"task_types": ("shopping",)})
     for options in ({"session": 3}, {"task_id": 3}, {"task_id": "synthetic/3"}):
         assert wrapped.reset(options=options)[1]["task_id"] == "synthetic/3"
-    for options in ({"session": "3"}, {"session": True}, {"session": 1, "task_id": 1}):
+    for options in ({"session": "3"}, {"session": True}, {"session": np.arange(2)}, {"session": 1, "task_id": 1}):
         with pytest.raises(ConfigError, match="number of a goal"):
             env.reset(options=options)
 

@@ -229,7 +229,7 @@ def test_real_houses_hold_together():
         ({"mix": {"heat": 1e308, "pick": 1e308}}, ConfigError, "too large"),
         ({"mix": [1, 2]}, ConfigError, "weights such as"),
         ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
-        ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
+        *(({"size": size}, UnknownNameError, "small, medium, large, real") for size in ("huge", ["small"])),
         ({"seed": True}, ConfigError, "seed is a whole number from 0 up, got True"),
         ({"seed": {1}}, ConfigError, "numbers and names"),
         ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number from 1 up, got 0"),
