@@ -73,7 +73,7 @@ def _complete_help(command: Command[Any], words: Sequence[str], prog: str, statu
 
 def _with_extra(error: Exception) -> Exception:
     """The error, or for a package that an extra brings one that names the extra."""
-    if not isinstance(error, ModuleNotFoundError) or isinstance(error, SkillCError):
+    if not isinstance(error, ModuleNotFoundError):
         return error
     extra = extra_of(error.name or "")
     if extra is None:

@@ -40,7 +40,6 @@ too, and says once what it is called now."""
 
 _KEY = re.compile(r"[A-Za-z_][\w.-]*")
 _GROUP_END = "_options"
-_NONE = ("none", "null")
 _PLAIN = re.compile(r"[\w.:+=-]+(,[\w.:+=-]+)+")
 """Words with commas between them, and no name or path that has a comma in it."""
 _WITH_OPTION = re.compile(r".*:[^:]*=.*", re.DOTALL)
@@ -65,19 +64,9 @@ class Option:
         return self.name.upper().replace("_", "-") if self.positional else _dashed(self.name)
 
     @property
-    def is_flag(self) -> bool:
-        """Whether it is switched on and off without a value."""
-        return _core(self.hint) is bool
-
-    @property
     def is_list(self) -> bool:
         """Whether it takes any number of words."""
         return get_origin(_core(self.hint)) is tuple
-
-    @property
-    def is_list_of_paths(self) -> bool:
-        """Whether its words are names of files, which may hold commas."""
-        return self.is_list and Path in get_args(_core(self.hint))
 
 
 def parse(
@@ -268,8 +257,9 @@ class _Words:
         if option is None or not option.is_list:
             return taken
         self._lists.append((word, taken))
-        split = not option.is_list_of_paths
-        return [part for each in taken for part in (_parts(each) if split and _PLAIN.fullmatch(each) else [each])]
+        if Path in get_args(_core(option.hint)):
+            return taken  # names of files may hold commas
+        return [part for each in taken for part in (_parts(each) if _PLAIN.fullmatch(each) else [each])]
 
     def _begins_option(self, word: str, in_list: bool) -> bool:
         """Whether a word begins an option; a pair ends a list only, since any text may hold an equals sign."""
@@ -279,7 +269,8 @@ class _Words:
         return word.startswith("--") and bool(self._known(text))
 
     def _is_flag(self, key: str) -> bool:
-        return key in self._options and self._options[key].is_flag
+        """Whether an option is switched on and off without a value."""
+        return key in self._options and _core(self._options[key].hint) is bool
 
     def _known(self, text: str) -> str:
         """The option that a text names, by either of its names; "" if there is none."""
@@ -313,7 +304,7 @@ def _parts(text: str) -> list[str]:
 @functools.cache
 def _note_new_name(typed: str, name: str) -> None:
     if ALIASES.get(typed) == name:
-        sys.stderr.write(f"note: the option {typed} is called {ALIASES[typed]} now\n")
+        sys.stderr.write(f"note: the option {typed} is called {name} now\n")
 
 
 def _dashed(name: str) -> str:
@@ -326,18 +317,17 @@ def _dashed(name: str) -> str:
 def _read(option: Option, words: list[str]) -> Any:
     from pydantic import Json, TypeAdapter, ValidationError
 
-    core, shown = _core(option.hint), f"{option.name}={','.join(words)!r}"
+    core = _core(option.hint)
     bare = get_args(option.hint)[0] if get_origin(option.hint) is Annotated else option.hint
-    if type(None) in get_args(bare) and len(words) == 1 and words[0].lower() in _NONE:
+    if type(None) in get_args(bare) and len(words) == 1 and words[0].lower() in ("none", "null"):
         return None
     if get_origin(core) is Literal and words[0] not in get_args(core):
         raise unknown_name(option.name, words[0], get_args(core))
+    kind = Json[dict[str, Any]] if _is_mapping(core) else core
     try:
-        if _is_mapping(core):
-            return TypeAdapter(Json[dict[str, Any]]).validate_python(words[0])
-        return TypeAdapter(core).validate_python(words if option.is_list else words[0])
+        return TypeAdapter(kind).validate_python(words if option.is_list else words[0])
     except ValidationError as error:
-        raise ConfigError(f"{shown}: {error.errors()[0]['msg']}") from error
+        raise ConfigError(f"{option.name}={','.join(words)!r}: {error.errors()[0]['msg']}") from error
 
 
 def _free_value(text: str) -> Any:

@@ -238,12 +238,11 @@ def _play(
     if record is not None:
         complain(f"{len(restore_cells(plan, record))} cells taken from {options.restore}")
     workers = _at_once(options)
-    what = f"{len(cells)} cells of {plan.budget:,} generated tokens"
-    if options.changed:
-        what = f"The policies of {plan.folder}, {options.changed.name}"
-    complain(f"{what}, {workers} at once, in {played.folder}")
+    where = f"{workers} at once, in {played.folder}"
     if not options.changed:
+        complain(f"{len(cells)} cells of {plan.budget:,} generated tokens, {where}")
         return compare(played, cells, workers=workers, note=complain)
+    complain(f"The policies of {plan.folder}, {options.changed.name}, {where}")
 
     def left(cell: Cell) -> str:
         if cell_path(plan, cell).is_file():

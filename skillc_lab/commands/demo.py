@@ -46,7 +46,7 @@ def _run(options: DemoOptions) -> int:
         if options.open_page:
             open_page(Path(result["page"]))
         return 0
-    alone = options.other is None
+    alone = options.versus in ("none", options.method)
     summary = run_demo(options, progress=make_progress()) if alone else run_demo_versus(options, say=complain)
     if not summary["finished"]:
         complain(f"Interrupted after {summary['steps']} updates; the same command goes on from there.")

@@ -86,11 +86,6 @@ class DemoOptions:
     """Further settings of training; singly as train.group_size=4."""
 
     @property
-    def other(self) -> str | None:
-        """The other method, where there is one."""
-        return None if self.versus in ("none", self.method) else self.versus
-
-    @property
     def folder(self) -> Path:
         """Where all of it goes."""
         world = "" if self.env == type(self).env else f"_{self.env}"
@@ -194,10 +189,9 @@ def run_demo(options: DemoOptions, *, progress: Progress) -> dict[str, Any]:
         if not result.finished:
             return {"finished": False, "steps": result.step}
         after = _evaluation(options, replace(training, model=str(result.policy)), "after", progress)
-        named = {name: getattr(options, name) for name in ("env", "seed", "steps")}
         summary = {
             "finished": True,
-            **named,
+            **{name: getattr(options, name) for name in ("env", "seed", "steps")},
             "preset": options.method,
             "data": options.place,
             "split": options.split,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from skillc_gym.envs.registry import env_spec
 from skillc_gym.errors import ConfigError
@@ -16,11 +16,9 @@ from skillc_lab.cli.help import agent_help
 from skillc_lab.commands.train import complete_from_policy
 from skillc_lab.tables import Table
 from trainers.config import Settings, TrainConfig
+from trainers.evaluation import TrialReport, evaluate_policy, report_table
 from trainers.recipes import recipe_in
 from trainers.tracking import RunFolder, make_progress
-
-if TYPE_CHECKING:
-    from trainers.evaluation import TrialReport
 
 MAIN = (
     *("model", "env", "data", "split", "library", "chat", "out", "per_type", "tasks"),
@@ -71,8 +69,6 @@ class EvaluateOptions:
 def _run(options: EvaluateOptions) -> int:
     config = configured(options.settings, options.base_url)
     agent = get_agent(options.agent, **options.agent_options)
-    from trainers.evaluation import evaluate_policy, report_table
-
     out = options.out or Path("evaluations") / f"{model_name(config.model)}-{config.split}"
     with RunFolder(out).locked():
         report = evaluate_policy(
@@ -143,9 +139,9 @@ def model_name(model: str) -> str:
 def completed_settings(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What was typed, what the policy's folder says, and the split to test on."""
     found, notes = complete_from_policy(given, learning=False)
-    method, env = (str(found.get(name, getattr(TrainConfig, name))) for name in ("method", "env"))
+    env = str(found.get("env", TrainConfig.env))
     if "method" in given:
-        recipe_in(env, method, found.get("method_options", {}))  # refuses options that it lacks
+        recipe_in(env, str(given["method"]), found.get("method_options", {}))  # refuses options that it lacks
     held_out = env_spec(env).held_out_split
     return {"split": held_out or TrainConfig.split, **found}, notes
 

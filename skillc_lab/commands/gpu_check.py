@@ -13,12 +13,13 @@ from typing import Any
 from skillc_gym.envs.registry import warm_started
 from skillc_gym.errors import ConfigError, missing_extra
 from skillc_lab.cli.command import Command, say
-from skillc_lab.planning import Machine, make_plan
+from skillc_lab.planning import Machine, make_plan, measured
 from skillc_lab.tables import Table
 from trainers.config import TrainConfig
 from trainers.engines import check_engine
 from trainers.models import without_bars
 from trainers.tracking import Progress, RunFolder, make_progress, provenance, write_json
+from trainers.training import run
 from trainers.warmstart import SMALL, TINY, CloningConfig, DemonstrationConfig, PolicyRecipe, PolicySize, make_policy
 
 
@@ -77,9 +78,6 @@ def run_gpu_check(options: GpuCheckOptions, scale: Scale, *, progress: Progress)
         raise ConfigError(
             "No CUDA device. On the processor alone the check says nothing of speed; --allow-cpu runs it."
         )
-    from skillc_lab.planning import measured
-    from trainers.training import run
-
     config, started = _training(options, scale), time.perf_counter()
     check_engine(config.engine, config.engine_options, training=True)
     if config.engine == "vllm" and find_spec("vllm") is None:

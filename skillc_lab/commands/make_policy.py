@@ -22,12 +22,12 @@ from trainers.warmstart import (
     data_recipe,
     generated_mixture,
     make_policy,
+    measure_start,
     set_error_rate,
     shipped_recipe,
     write_card,
 )
 
-_SHIPPED = shipped_recipe()
 _POLICY = ("max_length", "start", "chat", "lora_rank", "held_out", "seed")
 
 
@@ -35,7 +35,7 @@ _POLICY = ("max_length", "start", "chat", "lora_rank", "held_out", "seed")
 class Shown:
     """What is demonstrated."""
 
-    episodes: int = _SHIPPED.episodes
+    episodes: int = PolicyRecipe.episodes
     """Number of demonstrations."""
     max_steps: int = 30
     """Longest demonstration, in commands."""
@@ -129,8 +129,6 @@ def _run(options: MakePolicyOptions) -> int:
         complain(f"Warning: {slow}")
     card = make_policy(recipe, options.out, device=options.cloning.device, progress=_show, keep_progress=True)
     if options.measure:
-        from trainers.warmstart import measure_start
-
         card["measured"] = measure_start(recipe, options.out, options.measure)
         write_card(options.out, card)
     (options.out / CLONING_FILE).unlink(missing_ok=True)

@@ -101,11 +101,11 @@ def _replay(options: ReplayOptions) -> int:
 
 def _write_atif(options: ReplayOptions, folder: Path) -> int:
     require_empty(folder)
-    number, kept = -1, _config(options)
-    for number, episode in enumerate(_episodes(options)):
+    kept, episodes = _config(options), _episodes(options)
+    for number, episode in enumerate(episodes):
         name = f"{number:06d}-{'with' if episode.condition else 'without'}.json"
         replace_file(folder / name, [json.dumps(to_atif(episode, kept.get("model"))).encode()])
-    return number + 1
+    return len(episodes)
 
 
 def _episodes(options: ReplayOptions) -> list[Episode]:

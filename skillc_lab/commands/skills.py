@@ -24,6 +24,8 @@ from skillc_lab.skills.shown import (
     shown_texts,
 )
 from skillc_lab.tables import Table
+from trainers.config import TrainConfig
+from trainers.models import load_plain_tokenizer
 
 Counting = Callable[[str], int]
 
@@ -167,9 +169,6 @@ def _named_type(name: str, kinds: Iterable[str], own: Mapping[str, str]) -> str:
 def _counting(options: SkillsOptions) -> Counting | None:
     if options.model is None:
         return None
-    from trainers.config import TrainConfig
-    from trainers.models import load_plain_tokenizer
-
     spec = _environment(options)
     env = options.env or (spec.name if spec else TrainConfig.env)
     tokenizer = load_plain_tokenizer(TrainConfig(model=options.model, env=env))

@@ -15,6 +15,7 @@ from trainers.config import Settings, TrainConfig
 from trainers.engines import check_engine
 from trainers.recipes import get_recipe
 from trainers.tracking import complete_settings, make_progress
+from trainers.training import run
 
 MAIN = (
     *("model", "method", "env", "data", "library", "chat"),
@@ -40,10 +41,7 @@ class TrainOptions(Settings):
 
 
 def _run(options: TrainOptions) -> int:
-    config = options.config()
-    from trainers.training import run
-
-    finished = run(config, progress=make_progress()).finished
+    finished = run(options.config(), progress=make_progress()).finished
     if finished:
         end_together()
     return 0 if finished else 130

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
 from skill_library import BUILT_IN, SkillLibrary, library_folder, load_library
 from skillc_gym.envs.registry import short_type
-from skillc_gym.errors import ConfigError, MissingExtraError, unknown_name
+from skillc_gym.errors import ConfigError, MissingExtraError, require_name, unknown_name
 from skillc_lab.cli.command import Command, say
 from skillc_lab.commands.evaluate import completed_settings, configured, model_name, task_lines, usage_table
+from skillc_lab.report import make_report
 from skillc_lab.skills.effect import SkillTest
 from skillc_lab.skills.evals import EVALS_FILE, SkillEval, cases_of, next_iteration, read_evals, write_workspace
-from trainers.base import Share
+from trainers.base import Count, Share
 from trainers.config import Settings, TrainConfig
+from trainers.evaluation import PolicyReport, evaluate_policy
+from trainers.rollout import panel_of, tasks_of
 from trainers.stats import MARGIN
 from trainers.tracking import RunFolder, make_progress
-
-if TYPE_CHECKING:
-    from trainers.evaluation import PolicyReport
 
 PER_TYPE = 8
 MAIN = (
@@ -51,7 +51,7 @@ class SkillTestOptions:
     settings: Settings
     margin: Share = MARGIN
     """The smallest difference in success that counts, as a share: 0.05 is five points."""
-    per_type: int | None = None
+    per_type: Count | None = None
     """A fixed panel of so many tasks per type; 8 if neither it nor --tasks is given and the skills bring no evals."""
     tasks: Path | None = None
     """A file with a panel: one task id a line."""
@@ -68,12 +68,8 @@ def _run(options: SkillTestOptions) -> int:
     library = load_library(options.skills)
     evals = _own_evals(options, config)
     named = task_lines(options.tasks) if options.tasks else [task for found in evals.values() for task in found]
-    per_type = PER_TYPE if options.per_type is None else options.per_type
-    if per_type < 1:
-        raise ConfigError(f"--per-type, the tasks of each type, is at least 1, got {per_type}.")
+    per_type = options.per_type or PER_TYPE
     tasks = _panel(config, library, named, per_type)
-    from trainers.evaluation import evaluate_policy
-
     out = options.out or next_iteration(Path(f"{model_name(library.name)}-workspace"))
     with RunFolder(out).locked():
         report = evaluate_policy(
@@ -107,7 +103,9 @@ def _own_evals(options: SkillTestOptions, config: TrainConfig) -> Mapping[SkillE
         own = stem
     if own in BUILT_IN or options.per_type is not None or options.tasks is not None:
         return {}
-    return _tasks_of_evals(config, read_evals(library_folder(own)[0]))
+    evals = read_evals(library_folder(own)[0])
+    types = tasks_of(config) if evals else {}
+    return {each: _tasks(each, types, config) for each in evals}
 
 
 def _tell(test: SkillTest, report: PolicyReport, *, graded_in_words: bool) -> None:
@@ -125,8 +123,6 @@ def _tell(test: SkillTest, report: PolicyReport, *, graded_in_words: bool) -> No
 
 def _draw(out: Path, title: str) -> None:
     """Writes the evaluation's page; a model behind a server is tested without what draws it, too."""
-    from skillc_lab.report import make_report
-
     try:
         say(f"Page: {make_report(out, title=title).page}")
     except MissingExtraError as error:
@@ -137,8 +133,6 @@ def _panel(config: TrainConfig, library: SkillLibrary, tasks: Sequence[str], per
     """Asks for all skills before anything is played; where no tasks are named, those of types that have one."""
     if not library.task_types:
         return tasks
-    from trainers.rollout import panel_of, tasks_of
-
     types = tasks_of(config)
     kinds = sorted({types[task] for task in tasks or types if task in types})
     served = tuple(filter(library.serves, kinds))
@@ -156,25 +150,11 @@ def _completed(given: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return completed_settings(given)
 
 
-def _tasks_of_evals(config: TrainConfig, evals: Sequence[SkillEval]) -> Mapping[SkillEval, Sequence[str]]:
-    if not evals:
-        return {}
-    from trainers.rollout import tasks_of
-
-    types = tasks_of(config)
-    return {each: _tasks(each, types, config) for each in evals}
-
-
 def _tasks(each: SkillEval, types: Mapping[str, str], config: TrainConfig) -> Sequence[str]:
     asked = f"The test case {each.name} names it."
     if each.task_id:
-        if each.task_id not in types:
-            raise unknown_name(
-                "task id", each.task_id, sorted(types), f"{asked} The split is {config.split!r}: split=..."
-            )
-        return [each.task_id]
-    from trainers.rollout import panel_of
-
+        remedy = f"{asked} The split is {config.split!r}: split=..."
+        return [require_name("task id", each.task_id, sorted(types), remedy)]
     own = {task: kind for task, kind in types.items() if each.task_type in (kind, short_type(kind))}
     if not own:
         raise unknown_name("task type", each.task_type, sorted(map(short_type, set(types.values()))), asked)

@@ -17,7 +17,7 @@ from skill_library import BUILT_IN, Skill, SkillFileError, decode, load_library,
 from skill_library.formats import SkillFormat, assign_types, write_library
 from skillc_gym.envs.registry import EnvSpec, described_env
 from skillc_gym.episodes import Episode, read_jsonl
-from skillc_gym.errors import ConfigError, unknown_name
+from skillc_gym.errors import ConfigError, require_name
 from skillc_gym.files import replace_file
 from skillc_lab.cli.command import Command, complain, require_empty, say
 from skillc_lab.skills.libraries import learn_skills
@@ -94,8 +94,8 @@ def _learn(options: LearnSkillsOptions) -> int:
 def _check_tasks(spec: EnvSpec, split: str, episodes: Sequence[Episode]) -> None:
     if split == "all":
         return
-    if spec.splits and split not in spec.splits:
-        raise unknown_name("split", split, spec.splits)
+    if spec.splits:
+        require_name("split", split, spec.splits)
     known = set(spec.task_types)
     other = sorted({episode.task_type for episode in episodes} - known) if known else []
     if other:  # whose splits this environment does not know
@@ -115,9 +115,9 @@ def _engine(options: LearnSkillsOptions) -> str | None:
     if options.writer == "steps":
         _refuse_model(options)
         return None
-    if options.writer != "model" and options.writer not in ENGINES and ":" not in options.writer:
+    if ":" not in options.writer:
         remedy = "An engine of your own is named as my_module:ENGINE."
-        raise unknown_name("writer", options.writer, ["steps", "model", *ENGINES], remedy)
+        require_name("writer", options.writer, ["steps", "model", *ENGINES], remedy)
     if options.model is None:
         raise ConfigError(f"The writer {options.writer} needs a language model: --model NAME")
     engine = (options.engine or "transformers") if options.writer == "model" else options.writer

@@ -339,6 +339,7 @@ def test_a_record_that_lacks_what_a_table_needs_is_refused(tmp_path: Path, refus
     path = written(tmp_path, [each for each in whole if each.method != missing])
     refused("alfworld, hard start", across_studies, table, path)
     refused("none.json", across_studies, table, tmp_path / "none.json")
+    refused("Did you mean 'grpo'", across_studies, table, path, "--beside", "grop")
 
 
 def test_each_claim_has_what_the_record_says_or_that_it_says_nothing(tmp_path: Path):

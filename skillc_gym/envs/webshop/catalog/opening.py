@@ -50,7 +50,7 @@ def open_catalog(source: Source = None, *, num_products: int | None = None, **ge
             raise ConfigError(f"num_products={num_products} beside {theirs!r} in data; leave one of them out.")
         return _built(JsonSource.of_mapping({**source, **limit}))
     catalog = _of_folder(source, limit) if source is None or isinstance(source, str | os.PathLike) else source
-    if not isinstance(catalog, Catalog):
+    if not hasattr(catalog, "search"):
         raise ConfigError(f"data is 'generated', a folder, a mapping of files or a Catalog; got {source!r:.80}")
     if num_products is not None and len(catalog) > num_products:
         raise ConfigError(
