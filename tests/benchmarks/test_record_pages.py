@@ -311,7 +311,7 @@ def test_reading_counts_what_a_method_had_when_it_had_read_as_much_as_the_other(
     assert found["minus_others_end"]["mean"] == pytest.approx((start + end) / 2 - theirs)
     early, whole = start + (end - start) / 4, fmean(sum(p.without for p in each.curve) / 2 for each in cells[1:4])
     assert found["over_training"]["mean"] == pytest.approx(early - whole), "a straight line's mean is its middle"
-    refused("of the same seeds", across_studies, "reading", path, "--method", "sdar", "--beside", "grpo")
+    refused("Unknown method of these records 'sdar'", across_studies, "reading", path, "--method", "sdar")
 
 
 def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):

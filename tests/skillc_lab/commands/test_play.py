@@ -66,7 +66,8 @@ def test_held_out_tasks_come_first_in_an_environment_without_demonstrations_too(
 def test_a_task_can_be_won_and_the_win_taken_back(game):
     plan = shortest_plan(game.env)
     assert f"Won in {len(plan)} commands" in type_in(game, *plan)[-1]
-    assert type_in(game, ":undo ²")[-1].startswith("Took back 1.")
+    for strange in ("²", "9" * 5000):
+        assert type_in(game, "look", f":undo {strange}")[-1].startswith("Took back 1.")
     assert game.info["won"] == 0.0
     assert "Won" in type_in(game, plan[-1])[-1]
 
