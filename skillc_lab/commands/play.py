@@ -16,7 +16,6 @@ from skillc_gym.envs.registry import EnvSpec, env_spec, make_env
 from skillc_gym.envs.warm_start import WarmStart
 from skillc_gym.errors import ConfigError, InvalidGameError, SkillCError
 from skillc_gym.lazy import load_reference
-from skillc_gym.values import digits
 from skillc_lab.cli.command import Command, say
 from trainers.base import Natural
 
@@ -106,8 +105,8 @@ class Game:
         if not self._commands:
             self.tell("Nothing to take back.")
             return
-        asked = digits(words[0]) if words else None
-        count = min(1 if asked is None else asked, len(self._commands))
+        # Python reads no number of thousands of digits.
+        count = min(int(words[0][:9]) if words and words[0].isdecimal() else 1, len(self._commands))
         kept = self._commands[: len(self._commands) - count]
         observation = self._reset()
         for command in kept:

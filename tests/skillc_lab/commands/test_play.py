@@ -66,8 +66,7 @@ def test_held_out_tasks_come_first_in_an_environment_without_demonstrations_too(
 def test_a_task_can_be_won_and_the_win_taken_back(game):
     plan = shortest_plan(game.env)
     assert f"Won in {len(plan)} commands" in type_in(game, *plan)[-1]
-    for strange in ("²", "9" * 5000):
-        assert type_in(game, "look", f":undo {strange}")[-1].startswith("Took back 1.")
+    assert type_in(game, ":undo ²")[-1].startswith("Took back 1.")
     assert game.info["won"] == 0.0
     assert "Won" in type_in(game, plan[-1])[-1]
 
@@ -78,7 +77,7 @@ def test_undo_knows_what_was_seen_before_and_goes_no_further_than_the_start(game
     *_, before, _, after = type_in(game, going, "look", ":view", ":undo", ":view")
     assert before == after
     assert f"@ {going.removeprefix('go to ')}" in after
-    type_in(game, ":undo 9")
+    type_in(game, ":undo " + "9" * 5000)
     assert game.possible == first
     assert type_in(game, ":undo") == ["Nothing to take back."]
 
