@@ -29,7 +29,6 @@ from skillc_gym.envs.alfworld import SPLITS
 from skillc_gym.envs.alfworld.data import open_games
 from skillc_gym.envs.alfworld.engine import Game, UpstreamProcess, UpstreamWorld, World
 from skillc_gym.errors import ConfigError, require_name
-from skillc_gym.values import digits
 from skillc_lab.tables import write_record
 
 Key = tuple[str, str, str, int]
@@ -260,9 +259,9 @@ def _chosen(options: argparse.Namespace, done: Container[Key]) -> Iterator[tuple
         split, _, count = wanted.partition("=")
         require_name("split", split, SPLITS)
         games = open_games(options.data, split=split)
-        if count and not digits(count):
+        if count and not count.isdecimal():
             raise ConfigError(f"--games takes SPLIT or SPLIT=COUNT, got {wanted!r}")
-        for task_id in _sample(games.task_ids, digits(count), options.seed):
+        for task_id in _sample(games.task_ids, int(count) if count else None, options.seed):
             if (task_id, options.oracle, options.wording, options.seed) not in done:
                 raw = games.raw(task_id)
                 yield task_id, older_wording(raw) if options.wording == "older" else raw
