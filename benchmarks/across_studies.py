@@ -44,8 +44,8 @@ from skillc_lab.tables import record_names
 from trainers.stats import Difference, Verdict, mean_over_seeds, t_quantile, wilson
 
 STUDIED = "contrastive_relabelling"
-_USUAL = ("grpo", "skillc")
 """The method that most records have: it was the recommended one while they were made."""
+_USUAL = ("grpo", "skillc")
 CLAIMS: Mapping[str, Mapping[str, float]] = {
     "grpo": {"alfworld": 13.0, "webshop": 7.9},
     "skill0": {"alfworld": 4.7, "webshop": 3.1},

@@ -266,8 +266,16 @@ def _check_template(name: str, template: str, known: set[str]) -> None:
     except (ValueError, TypeError) as error:
         raise ConfigError(f"ChatFormat.{name} is not a template of str.format: {error} ({template!r})") from error
     used = {str(field) for _, field, *_ in parts}
-    if any(how or kind for _, _, how, kind in parts):
-        raise ConfigError(f"ChatFormat.{name} says how a field is written; leave the ':' or '!' out ({template!r})")
+    if any("{" in (how or "") for _, _, how, _ in parts):
+        raise ConfigError(f"ChatFormat.{name} has a field within a field; say each by itself ({template!r})")
     if not used <= known:
         allowed = ", ".join(f"{{{field}}}" for field in sorted(known))
         raise ConfigError(f"ChatFormat.{name} uses {{{min(used - known)}}}; it may use {allowed}")
+    try:
+        template.format(**{field: 1 if field in _COUNTS else "x" for field in known})
+    except ValueError as error:
+        raise ConfigError(f"ChatFormat.{name} writes a field as it cannot be: {error} ({template!r})") from error
+
+
+_COUNTS = ("shown", "step", "next_step")
+"""The fields that are numbers."""

@@ -51,7 +51,9 @@ class EpisodeTools:
         ConfigError: ``episodes`` is below 1.
     """
 
-    def __init__(self, make: Callable[[], ChatEnv], episodes: int, requests: Iterable[EpisodeRequest]) -> None:
+    def __init__(
+        self, make: Callable[[], ChatEnv], episodes: int = 64, requests: Iterable[EpisodeRequest] = ()
+    ) -> None:
         self._make, self._most = make, require_whole("episodes", episodes, 1)
         self._task_ids = tasks_of(make)
         self._episodes: dict[tuple[str, str], _Kept] = {}

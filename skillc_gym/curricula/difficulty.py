@@ -110,8 +110,8 @@ class DifficultyCurriculum:
             for level, names in found.items()
             for name in names
         }
-        if len(self._where) < sum(len(names) for found in self.tasks.values() for names in found.values()):
-            raise ConfigError(f"DifficultyCurriculum needs each task once; got {dict(tasks)!r:.200}.")
+        if len(self._where) < sum(len({*names}) for found in self.tasks.values() for names in found.values()):
+            raise ConfigError(f"DifficultyCurriculum needs each task at one level; got {dict(tasks)!r:.200}.")
         self.records = {kind: [Record() for _ in found] for kind, found in self.tasks.items()}
         self._open = dict.fromkeys(self.tasks, 1)
 

@@ -308,7 +308,7 @@ class InternalizationCurriculum:
 
     def expire(self, step: int) -> tuple[Retirement, ...]:
         """Applies K(t) alone, between two validations; returns as :meth:`update` does."""
-        return self._retire(step, {}) if require_whole("step", step, 0) > 0 else ()
+        return self._retire(require_whole("step", step), {}) if step > 0 else ()
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on exactly, as JSON-able values."""
@@ -395,7 +395,11 @@ def _sigmoid(x: float) -> float:
 def _rate(rates: Mapping[str, float], task_type: str, name: str) -> float:
     if task_type not in rates:
         raise ConfigError(f"{name} lacks the active type {task_type!r}; a validation measures every active type")
-    rate: Any = rates[task_type]
-    if not (isinstance(rate, Real) and 0.0 <= float(rate) <= 1.0):
-        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {rate!r}")
-    return float(rate)
+    given: Any = rates[task_type]
+    try:
+        rate = math.nan if isinstance(given, str) else float(given)
+    except (TypeError, ValueError):
+        rate = math.nan
+    if not 0.0 <= rate <= 1.0:
+        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {given!r}")
+    return rate

@@ -154,11 +154,16 @@ def checked(kind: type[Any], values: Any, optional: Collection[str] = ()) -> dic
     types = {entry.name: str(entry.type) for entry in fields(kind)}
     missing, unknown = sorted(types.keys() - values.keys() - set(optional)), sorted(values.keys() - types.keys())
     if missing or unknown:
+        lacks = [f"lacks {', '.join(missing)}"] if missing else []
+        more = [f"has unknown {', '.join(map(_name, unknown[:5]))}"] if unknown else []
         raise TranscriptError(
-            f"A recorded {kind.__name__} lacks {missing} and has unknown {brief(unknown)}; was it written by another "
-            "version?"
+            f"A recorded {kind.__name__} {' and '.join(lacks + more)}; was it written by another version?"
         )
     return {name: _value(f"{kind.__name__}.{name}", types[name], value) for name, value in values.items()}
+
+
+def _name(field: str) -> str:
+    return field if field.isidentifier() and len(field) < 100 else brief(field)
 
 
 def _value(name: str, declared: str, value: Any) -> Any:

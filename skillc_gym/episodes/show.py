@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from skillc_gym.episodes.record import Episode, Turn
 from skillc_gym.pages import page, resource
@@ -14,7 +13,9 @@ STYLE = resource("skillc_gym.episodes", "transcripts.css")
 
 def to_html(episodes: Sequence[Episode] | Sequence[Sequence[Episode]], *, title: str = "Transcripts") -> str:
     """Renders episodes side by side, or several rows of such, as a page that needs no other file."""
-    rows: Any = [episodes] if any(isinstance(entry, Episode) for entry in episodes) else episodes
+    rows = [[entry] if isinstance(entry, Episode) else list(entry) for entry in episodes]
+    if all(isinstance(entry, Episode) for entry in episodes):
+        rows = [[episode for row in rows for episode in row]]
     sections = [to_fragment(row) for row in rows if row]
     return page("skillc_gym.episodes", "page.html", title=title, style=STYLE, sections=sections)
 

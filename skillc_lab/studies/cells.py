@@ -176,8 +176,7 @@ class Changed:
     def name(self) -> str:
         """A file name for it: ``valid_seen``, ``alfworld.wrong`` or both; a ConfigError where they give none."""
         words = [word for word in (self.split, self.library) if word is not None]
-        # Of a library's folder the last name: others are a machine's, and a dot in front would hide it.
-        name = re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(Path(word).name for word in words)).lstrip(".")
+        name = re.sub(r"[^A-Za-z0-9._-]", ".", "-".join(words)).lstrip(".")  # a dot in front would hide it
         if not name:  # "./" would be the folder above the comparison's
             raise ConfigError(f"--held-out and --library name the folder of a replay, and {words[0]!r} names none")
         return name

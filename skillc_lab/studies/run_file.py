@@ -166,7 +166,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
 
 
 class _EachKeyOnce(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML takes the last, and reads 1e-3 as the number it is in JSON."""
+    """Refuses a key that stands twice, of which YAML takes the last."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -182,15 +182,10 @@ class _EachKeyOnce(yaml.SafeLoader):
         super().flatten_mapping(node)
 
 
-_EachKeyOnce.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
-
-
 def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings under their current names; an error says where one stood that does not exist."""
     names = {spec.name for spec in fields(TrainConfig)}
-    current = current_settings(settings)
+    current = {name: _number(name, value) for name, value in current_settings(settings).items()}
     for name, value in current.items():
         require_name(f"setting in {where}", name, names)
         given = [old for old in settings if current_settings({old: value}).keys() == {name}]
@@ -198,6 +193,12 @@ def check_settings(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
             raise ConfigError(f"{where}: {' and '.join(given)} are one setting; leave one of them out")
         _require_writable(f"{where}: {name}", value)
     return current
+
+
+def _number(name: str, value: Any) -> Any:
+    """A setting's value; YAML takes 1e-3 for a text, which settings with a number for a default do not hold."""
+    power = isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value)
+    return float(value) if power and isinstance(getattr(TrainConfig, name, None), float) else value
 
 
 def _require_writable(where: str, value: object) -> None:

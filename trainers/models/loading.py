@@ -211,8 +211,8 @@ def _template_in(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"chat_template={str(path)!r} cannot be read as UTF-8 ({error}).") from error
-    except OSError as error:
-        said = f"{str(path)!r:.200} is neither a file nor 'trl' ({error.strerror})"
+    except (OSError, ValueError) as error:  # of a name that is too long, or none that there can be
+        said = f"{str(path)!r:.200} is neither a file nor 'trl' ({getattr(error, 'strerror', error)})"
         raise ConfigError(f"chat_template={said}.") from error
 
 

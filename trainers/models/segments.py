@@ -207,14 +207,14 @@ class _BySegments(torch.autograd.Function):
         of_queries = torch.empty_like(queries)
         # Many segments add to a token's share: summed in float32.
         of_keys, of_values = torch.zeros_like(keys, dtype=torch.float32), torch.zeros_like(values, dtype=torch.float32)
-        towards = (above.float() * out.float()).sum(-1, keepdim=True)
         for each in segments:
             own, path = slice(each.start, each.end), each.path
             gradient, asking, seen = above[:, :, own].flatten(1, 2), queries[:, :, own], keys.index_select(1, path)
             shares = _probabilities(queries, seen, each, scale, window)
             of_values.index_add_(1, path, (shares.mT @ gradient).float())
+            towards = (gradient.float() * out[:, :, own].flatten(1, 2).float()).sum(-1, keepdim=True)
             # In place: a pass over a segment's scores costs as much as a product.
-            of_scores = (gradient @ values.index_select(1, path).mT).float().sub_(towards[:, :, own].flatten(1, 2))
+            of_scores = (gradient @ values.index_select(1, path).mT).float().sub_(towards)
             of_scores = of_scores.mul_(shares).mul_(scale).to(queries.dtype)
             of_queries[:, :, own] = (of_scores @ seen).view(asking.shape)
             of_keys.index_add_(1, path, (of_scores.mT @ asking.flatten(1, 2)).float())

@@ -16,9 +16,7 @@ from trainers.advantages.grouping import FloatArray
 from trainers.models import hub_access
 from trainers.retrieval import RetrievalRule
 
-_WORD = re.compile(r"[^\W_]+")
-_K1, _B = 0.9, 0.4
-"""Of BM25: how soon further occurrences of a word count no more, and how much a text's length does."""
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
 
 def words(text: str) -> list[str]:
@@ -37,6 +35,9 @@ class BM25:
         [0.87, 0.0]
     """
 
+    def __init__(self, k1: float = 0.9, b: float = 0.4) -> None:
+        self.k1, self.b = k1, b
+
     def __call__(self, query: str, texts: Sequence[str]) -> FloatArray:
         """As :data:`trainers.retrieval.Similarity` says."""
         asked = Counter(words(query))
@@ -50,10 +51,10 @@ class BM25:
         return np.clip(np.asarray(scores, dtype=np.float64), 0.0, 1.0)
 
     def _score(self, asked: Counter[str], bag: Counter[str], weight: dict[str, float], average: float) -> float:
-        norm = _K1 * (1 - _B + _B * bag.total() / average)
+        norm = self.k1 * (1 - self.b + self.b * bag.total() / average)
         # Sorted and summed exactly: the order of a query's words must not show in the last bits.
         return math.fsum(
-            count * weight[word] * bag[word] * (_K1 + 1) / (bag[word] + norm)
+            count * weight[word] * bag[word] * (self.k1 + 1) / (bag[word] + norm)
             for word, count in sorted(asked.items())
             if bag[word]
         )

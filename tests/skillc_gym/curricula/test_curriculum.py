@@ -203,6 +203,8 @@ def test_what_is_no_rate_and_no_step_is_refused():
             curriculum.update(dict.fromkeys(TYPES, rate), dict.fromkeys(TYPES, 0.5), 1)
     with pytest.raises(ConfigError, match="step is a whole number"):
         curriculum.expire(1.5)
+    half = dict.fromkeys(TYPES, np.array(0.5))
+    assert curriculum.update(half, half, 0) == ()
 
 
 OUT_OF_RANGE = (

@@ -84,8 +84,9 @@ def test_mistakes_are_named():
     with pytest.raises(ConfigError, match="at every level"):
         DifficultyCurriculum({"heat": {0.0: []}})
     for twice in ({"heat": {0.0: ["x"], 1.0: ["x", "y"]}}, {"heat": {0.0: ["x"]}, "cool": {0.0: ["x"]}}):
-        with pytest.raises(ConfigError, match="each task once"):
+        with pytest.raises(ConfigError, match="each task at one level"):
             DifficultyCurriculum(twice)
+    assert DifficultyCurriculum({"heat": {0.0: ["x", "x", "y"]}}).open_levels("heat") == (0.0,), "drawn more often"
     curriculum = DifficultyCurriculum(TASKS)
     with pytest.raises(UnknownNameError, match="Did you mean"):
         curriculum.update("heat0.0c", 1.0)

@@ -457,7 +457,7 @@ def test_a_reply_that_was_cut_gets_its_end_from_us_before_which_white_space_may_
 
 def test_another_template_from_a_file(toy_folder: Path, tmp_path: Path) -> None:
     config = TrainConfig(model=str(toy_folder / "model"), chat_template=str(tmp_path / "chat.jinja"))
-    for text in (config.chat_template, str(tmp_path), "{{ messages }}" * 30):
+    for text in (config.chat_template, str(tmp_path), "{{ messages }}" * 30, "a\0b", "\ud800x"):
         with pytest.raises(ConfigError, match="neither a file"):
             load_tokenizer(config.with_(chat_template=text))
     (tmp_path / "chat.jinja").write_text(TEMPLATE)
