@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -268,6 +268,9 @@ def _wait_for(work: Coroutine[Any, Any, T]) -> T:
     with ThreadPoolExecutor(max_workers=1) as thread:
         played = thread.submit(asyncio.run, told())
         try:
+            # A signal that the system gave to another thread is heard between two waits.
+            while not wait([played], timeout=0.2).done:
+                continue
             return played.result()
         except BaseException:
             if not played.done():  # this thread was interrupted, and that one would play on to the end
