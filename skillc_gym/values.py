@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,11 @@ def require_several(name: str, texts: object) -> None:
     """ConfigError for one text where several are expected: it would be taken for its letters."""
     if isinstance(texts, str):
         raise ConfigError(f"{name} takes several texts, got one: {texts!r}; give [{texts!r}]")
+
+
+def listed(names: object) -> list[Any]:
+    """What is asked for by a list of names, or by one; what is no list stands alone, to be refused as a name."""
+    return [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
 
 
 def digits(text: str) -> int | None:

@@ -74,6 +74,8 @@ def test_a_loss_type_is_short_for_two_settings(words: str) -> None:
     config: Any = TrainConfig(model="m", loss_type=loss_type)
     assert [config.loss_aggregation, config.ratio] == meant
     assert TrainConfig.from_json(config.to_json()) == config
+    for other in ("gspo", None):
+        assert config.with_(loss_type=other) == TrainConfig(model="m", loss_type=other)
     if loss_type != "grpo":
         name, value = next((n, v) for n, v in MEANT_BY_GRPO.items() if v not in meant)
         with pytest.raises(ConfigError, match=f"loss_type={loss_type} means {name}="):

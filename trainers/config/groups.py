@@ -42,6 +42,11 @@ def settings_of(loss_type: LossType | None, given: Mapping[str, Any]) -> Mapping
     return meant
 
 
+def without_meaning(loss_type: LossType | None) -> Mapping[str, str]:
+    """The defaults of what a name stands for: what holds once the name is replaced."""
+    return {name: _DEFAULTS[name] for name in (_MEANINGS[loss_type] if loss_type else ())}
+
+
 def require_meant(given: Mapping[str, Any]) -> None:
     """Refuses (ConfigError) what contradicts the ``loss_type`` beside it, a default that is given included."""
     named = given.get("loss_type")

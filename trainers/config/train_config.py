@@ -189,7 +189,8 @@ class TrainConfig(
     def with_(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed."""
         g.require_meant({"loss_type": self.loss_type, **changes})
-        return replace(self, **changes)
+        left = g.without_meaning(self.loss_type) if "loss_type" in changes else {}
+        return replace(self, **{**left, **changes})
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from skillc_gym.errors import require_name, unknown_name
+from skillc_gym.values import listed
 
 TASK_TYPES: tuple[str, ...] = (
     "pick_and_place_simple",
@@ -37,7 +38,7 @@ def resolve_task_types(names: Iterable[str] | str | None) -> tuple[str, ...]:
     """
     if names is None:
         return TASK_TYPES
-    asked = [names] if isinstance(names, str) else list(names)
+    asked = listed(names)
     for name in asked:
         require_name("task type", name, [*TASK_TYPES, *SHORT_NAMES.values()])
     if not asked:

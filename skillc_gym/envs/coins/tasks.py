@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from skillc_gym.errors import ConfigError, require_name
-from skillc_gym.values import require_whole
+from skillc_gym.values import listed, require_whole
 
 DEAD_ENDS: Mapping[str, int] = {"easy": 0, "medium": 1, "hard": 2}
 """Task types, and how many dead ends a room of the chain has at most."""
@@ -135,7 +135,7 @@ class TaskSet:
 
     def __init__(self, split: str, task_types: Iterable[str] | str | None, family: Family) -> None:
         require_name("split", split, SPLITS)
-        asked = [task_types] if isinstance(task_types, str) else list(DEAD_ENDS if task_types is None else task_types)
+        asked = listed(DEAD_ENDS if task_types is None else task_types)
         for name in asked or [""]:
             require_name("task type", name, DEAD_ENDS, "Leave task_types out for all of them.")
         self.family, spread = family, family.longest - family.shortest + 1

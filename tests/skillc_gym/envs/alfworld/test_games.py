@@ -76,7 +76,7 @@ def test_unknown_names_are_named(folder):
         open_games(folder, split="valid_sen")
     with pytest.raises(UnknownNameError, match="Unknown task id"):
         games.raw("../../etc/passwd")
-    for names in (["fry"], "fry", [], [3]):
+    for names in (["fry"], "fry", [], [3], 3):
         with pytest.raises(UnknownNameError, match="Unknown task type"):
             open_games(folder, split="valid_seen", task_types=names)
 
