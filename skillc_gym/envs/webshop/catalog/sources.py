@@ -133,10 +133,15 @@ class _Text:
 def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:
     """Yields the elements of a file's array in bounded memory; CatalogError where it breaks off, after those before.
 
-    ``keyed``: the file holds an object, whose entries these are.
+    ``keyed``: the file holds an object, whose entries these are; CatalogError if it holds the other one of the two.
     """
     brackets = "{}" if keyed else "[]"
     with closing(_Text(path)) as text:
+        if (found := text.peek()) in {*"[{"} - {brackets[0]}:
+            raise CatalogError(
+                f"{path} begins with {found!r}, where {brackets[0]!r} is due: products are an array, attributes and "
+                "human goals objects by asin. Is it another one of upstream's files?"
+            )
         text.take(brackets[0])
         if text.peek() == brackets[1]:
             text.take(brackets[1])
