@@ -88,6 +88,8 @@ class EnvSpec:
         require_several("splits", self.splits)
         if not isinstance(self.task_types, Mapping):
             raise ConfigError(f"task_types gives each type a short name: {{type: name}}, got {self.task_types!r:.80}")
+        if "overall" in {*self.task_types, *self.task_types.values()}:
+            raise ConfigError("No task type is called 'overall': changes of success have those of all tasks under it.")
         if len(set(self.task_types.values())) < len(self.task_types):
             raise ConfigError(f"Two task types have one short name, where tables would mix them: {self.task_types}")
 

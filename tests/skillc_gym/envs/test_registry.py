@@ -124,6 +124,7 @@ def test_two_environments_cannot_have_one_name_or_id(registry):
     [
         ({"splits": "train"}, "several texts, got one"),
         ({"task_types": ("b", "c")}, "gives each type a short name"),
+        ({"task_types": {"overall": "x"}}, "called .overall."),
         ({"task_types": {"b": "x", "c": "x"}}, "one short name"),
     ],
 )

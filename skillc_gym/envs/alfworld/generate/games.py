@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from skill_library.errors import brief
 from skillc_gym.envs.alfworld.data.game_set import GameSet, official_manifests
 from skillc_gym.envs.alfworld.generate.game_file import game_file, sentences, task_folder
 from skillc_gym.envs.alfworld.generate.house import MAX_TRIES, SCENES, House, no_house, sample_house
@@ -28,6 +28,7 @@ _SHARES = {
     "valid_train": range(90, 100),
 }
 """Split -> which hundredths of all possible houses belong to it; so no seed can put one house into two splits."""
+_MOST_WEIGHT = 1e100
 _LEVEL = re.compile(r"_D(\d{4})$")
 
 
@@ -182,12 +183,13 @@ def _weights(names: Sequence[str], mix: Mapping[str, float] | str | None) -> dic
     if not isinstance(given, Mapping):
         raise ConfigError(f"The generator's mix is 'real' or weights such as {{'pick': 2, 'heat': 1}}; got {mix!r}.")
     known = {SHORT_NAMES[resolve_task_types(name)[0]]: weight for name, weight in given.items()}
+    if len(known) < len(given):
+        raise ConfigError(f"The generator's mix names a task type twice: {', '.join(map(str, given))}.")
     weights = {name: known.get(name, 0.0) for name in names}
     for name, weight in weights.items():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-            raise ConfigError(f"The weight of {name!r} in the generator's mix is a number from 0 on; got {weight!r}.")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= _MOST_WEIGHT:
+            bounds = f"a number from 0 to {_MOST_WEIGHT}"
+            raise ConfigError(f"The weight of {name!r} in the generator's mix is {bounds}; got {brief(weight)}.")
     if sum(weights.values()) <= 0:
         raise ConfigError(f"The generator's mix gives no weight to any of {', '.join(names)}.")
-    if math.isinf(sum(weights.values())):
-        raise ConfigError("The weights of the generator's mix are too large to be added.")
     return weights
