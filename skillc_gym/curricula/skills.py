@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import operator
@@ -14,7 +15,6 @@ from skillc_gym.errors import CheckpointError, ConfigError, require_name
 from skillc_gym.values import require_whole
 
 _VERSION = 2
-
 
 ALFWORLD_CAPACITY = (6, 3, 0)
 RETIREMENT_REASONS = ("gap", "budget")
@@ -360,9 +360,7 @@ class InternalizationCurriculum:
 
     def _errors(self, given: Mapping[str, Any] | None, measured: Mapping[str, float]) -> Mapping[str, float]:
         if self._options.margin and (given is None or any(k not in given for k in measured)):
-            raise ConfigError(
-                "margin > 0 needs the standard error of every measured type: update(..., standard_error={type: error})"
-            )
+            raise ConfigError("margin > 0 needs every measured type's error: update(..., standard_error={type: error})")
         for task_type, error in (given or {}).items():
             require_name("task type", task_type, self._task_types)
             if not (isinstance(error, Real) and 0 <= float(error) < math.inf):
@@ -396,10 +394,7 @@ def _rate(rates: Mapping[str, float], task_type: str, name: str) -> float:
     if task_type not in rates:
         raise ConfigError(f"{name} lacks the active type {task_type!r}; a validation measures every active type")
     given: Any = rates[task_type]
-    try:
-        rate = math.nan if isinstance(given, str) else float(given)
-    except (TypeError, ValueError):
-        rate = math.nan
-    if not 0.0 <= rate <= 1.0:
-        raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {given!r}")
-    return rate
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if not isinstance(given, str) and 0.0 <= (rate := float(given)) <= 1.0:
+            return rate
+    raise ConfigError(f"{name}[{task_type!r}] is a success rate in [0, 1], got {given!r}")

@@ -137,9 +137,9 @@ def elements(path: Path, *, keyed: bool = False) -> Iterator[Element]:
     """
     brackets = "{}" if keyed else "[]"
     with closing(_Text(path)) as text:
-        if (found := text.peek()) in {*"[{"} - {brackets[0]}:
+        if text.peek() == (other := "[" if keyed else "{"):
             raise CatalogError(
-                f"{path} begins with {found!r}, where {brackets[0]!r} is due: products are an array, attributes and "
+                f"{path} begins with {other!r}, where {brackets[0]!r} is due: products are an array, attributes and "
                 "human goals objects by asin. Is it another one of upstream's files?"
             )
         text.take(brackets[0])
