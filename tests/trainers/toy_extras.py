@@ -1,13 +1,160 @@
-"""Wrappers that shape rewards and look at a setting of torch, a logger, a metric and an allocation from outside."""
+"""What is given from outside by its name: methods with losses, a critic, a memory; wrappers, a logger, metrics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import gymnasium
+import numpy as np
 import torch
 
-from trainers.recipes import Allocation
+from skill_library import Skill, SkillText
+from trainers.advantages import Advantages, FloatArray, RolloutBatch, Scheme, grpo
+from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, Teacher, TokenLoss
+from trainers.memory import Memory, MemoryTools, SkillMemory
+from trainers.recipes import Allocation, Half, Recipe
+from trainers.recipes.parts.allocation import Never
+
+
+@dataclass(frozen=True)
+class Novelty(Scheme):
+    """The group advantage, less a fee for every turn whose observation the episode had shown before."""
+
+    name: ClassVar[str] = "novelty"
+    fee: float = 0.25
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        outcome = grpo(batch.returns, batch.task)
+        per_turn = [value - self.fee * repeats(i, batch) for i, value in enumerate(outcome)]
+        repeated = float(np.mean([repeats(i, batch).mean() for i in range(len(outcome))]))
+        lengths = [trajectory.reply_lengths for trajectory in batch.trajectories]
+        per_token = tuple(np.repeat(turns, tokens) for turns, tokens in zip(per_turn, lengths, strict=True))
+        return Advantages(per_token, log={"repeated_observations": repeated})
+
+
+def repeats(i: int, batch: RolloutBatch) -> FloatArray:
+    seen = [turn.observation for turn in batch.trajectories[i].episode.turns]
+    return np.array([float(observation in seen[:k]) for k, observation in enumerate(seen)])
+
+
+NOVELTY = Recipe(name="novelty", summary="Rewards seeing new things.", advantage=Novelty())
+
+
+@dataclass(frozen=True)
+class Pull(Loss):
+    """The squared difference of log-probabilities, on skill-free rollouts."""
+
+    name: ClassVar[str] = "pull"
+    coefficient: float = 0.1
+    prompt: Literal["with_skill", "without_skill"] = "with_skill"
+    weights: Literal["policy", "reference", "average"] = "policy"
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        return frozenset({"teacher_logprobs"})
+
+    @property
+    def teacher(self) -> Teacher:
+        return Teacher(self.prompt, self.weights, decay=0.5)
+
+    def on_rollouts(self, batch: RolloutBatch) -> FloatArray:
+        return (~batch.condition).astype(float)
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        gap = inputs.logprobs - inputs["teacher_logprobs"]
+        return TokenLoss(gap**2, {"teacher_gap": gap.detach().abs()})
+
+
+PULL = Recipe(name="pull", summary="Distils from the prompt with the skill.", losses=(ClippedPolicyGradient(), Pull()))
+
+
+@dataclass(frozen=True)
+class LessValue(Scheme):
+    """The return less the critic's value of each token."""
+
+    name: ClassVar[str] = "less_value"
+    inputs: ClassVar[frozenset[str]] = frozenset({"values"})
+
+    def __call__(self, batch: RolloutBatch) -> Advantages:
+        values = batch.scores["values"]
+        targets = [np.full(len(own), value) for own, value in zip(values, batch.returns, strict=True)]
+        advantages = tuple(target - own for target, own in zip(targets, values, strict=True))
+        return Advantages(advantages, targets={"target": targets})
+
+
+@dataclass(frozen=True)
+class Critic(Loss):
+    """Squared error of the value."""
+
+    name: ClassVar[str] = "critic"
+    coefficient: float = 0.5
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        return frozenset({"values"})
+
+    @property
+    def heads(self) -> Mapping[str, Any]:
+        def linear(width: int) -> Any:
+            import torch
+
+            return torch.nn.Linear(width, 1)
+
+        return {"values": linear}
+
+    def __call__(self, inputs: LossInputs) -> TokenLoss:
+        error = inputs["values"] - inputs["target"]
+        return TokenLoss(error**2, {"value_error": error.detach() ** 2})
+
+
+CRITIC = Recipe(
+    name="critic",
+    summary="A policy gradient with a critic.",
+    allocation=Never(),
+    advantage=LessValue(),
+    losses=(ClippedPolicyGradient(), Critic()),
+)
+
+
+@dataclass(frozen=True)
+class Diary(Memory):
+    """One line per update and task type, the newest ``keep`` of them are shown."""
+
+    name: ClassVar[str] = "diary"
+    keep: int = 2
+
+    def start(self, tools: MemoryTools) -> SkillMemory:
+        return DiaryAtWork(self.keep)
+
+
+class DiaryAtWork(SkillMemory):
+    def __init__(self, keep: int) -> None:
+        self.keep = keep
+        self.lines: dict[str, list[str]] = {}
+
+    def choose(self, task_id: str, task_type: str, goal: str, member: int, *, training: bool) -> SkillText | None:
+        lines = self.lines.get(task_type)
+        if not lines:
+            return None
+        words = "\n".join([f"goal was {goal}", *lines[-self.keep :]])
+        skill = Skill(f"diary-{len(lines)}", "What was noted.", (task_type,), words)
+        return SkillText(skill.name, skill.text)
+
+    def observe(self, batch: RolloutBatch) -> dict[str, Any]:
+        for kind in sorted(set(batch.task_type)):
+            won = sum(int(w) for w, k in zip(batch.success, batch.task_type, strict=True) if k == kind)
+            self.lines.setdefault(kind, []).append(f"done {won} of {kind}")
+        return {"diary_lines": sum(map(len, self.lines.values()))}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"lines": self.lines}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.lines = {kind: list(lines) for kind, lines in state["lines"].items()}
+
+
+DIARY = Recipe(name="diary", summary="Shows what it wrote down.", allocation=Half(), memory=Diary())
 
 
 class Allowance(gymnasium.Wrapper[str, str, str, str]):

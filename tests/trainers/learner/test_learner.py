@@ -47,7 +47,7 @@ from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
 
 Make = Callable[..., TrainConfig]
-EXTRAS, METHODS = "tests.trainers.toy_extras", "tests.trainers.toy_methods"
+EXTRAS = "tests.trainers.toy_extras"
 
 
 @pytest.fixture
@@ -69,15 +69,15 @@ def resumed(config: TrainConfig, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_a_scheme_sees_observations_and_gives_one_value_per_token(config: TrainConfig) -> None:
-    records = updates(config, method=f"{METHODS}:NOVELTY", method_options={"fee": 0.5})
+    records = updates(config, method=f"{EXTRAS}:NOVELTY", method_options={"fee": 0.5})
     # The second turn of the toy repeats the first observation's words or it does not; the figure is the scheme's own.
     assert all(0.0 <= record["repeated_observations"] <= 0.5 for record in records)
-    assert get_recipe(f"{METHODS}:NOVELTY", fee=0.5).options["fee"] == 0.5
+    assert get_recipe(f"{EXTRAS}:NOVELTY", fee=0.5).options["fee"] == 0.5
 
 
 @pytest.mark.parametrize("form", ["conversation", "window:1"])
 def test_a_teacher_scores_the_same_tokens_behind_another_prompt(config: TrainConfig, form: str) -> None:
-    config = config.with_(form=form, method=f"{METHODS}:PULL", kl_coef=0.0)
+    config = config.with_(form=form, method=f"{EXTRAS}:PULL", kl_coef=0.0)
     (apart, _) = updates(config)
     assert apart["teacher_gap"] > 1e-3
     assert set(apart["losses"]) == {"policy", "pull"}
@@ -176,7 +176,7 @@ def test_a_teacher_that_lost_the_beginning_of_its_prompt_is_counted(toy: Make, r
 
 
 def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
-    config = config.with_(method=f"{METHODS}:PULL", kl_coef=0.0, learning_rate=1e-2)
+    config = config.with_(method=f"{EXTRAS}:PULL", kl_coef=0.0, learning_rate=1e-2)
     runs = {
         weights: updates(config, method_options={"weights": weights}, run=f"{config.run}-{weights}")
         for weights in ("policy", "reference", "average")
@@ -188,14 +188,14 @@ def test_teachers_may_have_other_weights(config: TrainConfig) -> None:
 
 
 def test_a_loss_owns_a_critic_that_is_trained_and_resumed(config: TrainConfig) -> None:
-    config = config.with_(method=f"{METHODS}:CRITIC", learning_rate=1e-2, steps=3)
+    config = config.with_(method=f"{EXTRAS}:CRITIC", learning_rate=1e-2, steps=3)
     records = updates(config)
     assert all(record["value_error"] > 0 for record in records)
     assert resumed(config) == records
 
 
 def test_a_memory_shows_what_it_wrote_and_goes_on_with_it(config: TrainConfig) -> None:
-    config = config.with_(method=f"{METHODS}:DIARY", transcripts_every=1)
+    config = config.with_(method=f"{EXTRAS}:DIARY", transcripts_every=1)
     records = updates(config)
     assert records[1]["diary_lines"] > records[0]["diary_lines"]
     played = read_jsonl(Path(config.run) / "transcripts" / "train-000002.jsonl")
