@@ -13,7 +13,7 @@ import yaml
 from skill_library import load_library
 from skillc_gym import __version__
 from skillc_gym.envs.registry import described_env, env_spec
-from skillc_gym.errors import MissingDataError
+from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.files import replace_file, require_own
 from skillc_lab.cli.command import Command, say
 from skillc_lab.report import agent_words, measures, object_or_empty, own_agent, results
@@ -44,6 +44,8 @@ class CardOptions:
 
 
 def _run(options: CardOptions) -> int:
+    if options.what == "env" and options.evaluation is not None:
+        raise ConfigError("The card of an environment has no evaluation; leave --evaluation out, or write a policy's")
     text = environment_card(options.of) if options.what == "env" else policy_card(Path(options.of), options.evaluation)
     if options.out is None:
         say(text.rstrip("\n"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_gym.panels import panel_hash
 from trainers.base import Sampling, Trajectory
 from trainers.evaluation.outcomes import ARMS, ArmOutcome, PairedCounts, PairedOutcome, graded, mean_scores, pass_rates
@@ -149,9 +149,11 @@ class PairedReport:
 
     @classmethod
     def load(cls, path: str | Path) -> PairedReport:
-        """Reads a report from a JSON file; errors as in :meth:`from_json`."""
+        """Reads a report from a JSON file; errors as in :meth:`from_json`, and a MissingDataError without a file."""
         try:
             found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise MissingDataError(f"{path} is not there; `skillc evaluate` writes a report") from error
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"{path} is no paired report: it is not JSON ({error})") from error
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from skillc_gym.envs.warm_start import PLAIN_WORDS, Spelling
 from skillc_gym.errors import ConfigError, needs_extra
+from trainers.base import Count, Positive, check_values
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -119,16 +120,23 @@ def build_tokenizer(
 class PolicySize:
     """Dimensions of a small Qwen3-shaped policy."""
 
-    layers: int = 4
+    layers: Count = 4
     """Transformer blocks."""
-    width: int = 128
+    width: Count = 128
     """Hidden size."""
-    heads: int = 4
+    heads: Count = 4
     """Attention heads; keys and values have as many."""
-    feed_forward: int = 352
+    feed_forward: Count = 352
     """Width of the gated feed-forward part."""
-    rope_base: float = 1000.0
+    rope_base: Positive = 1000.0
     """Base of the rotary positions. A small base lets a small model learn to copy names over short contexts."""
+
+    def check(self) -> None:
+        """Refuses dimensions that no model has, by a ConfigError."""
+        check_values(self, prefix="size.")
+        if self.width % (2 * self.heads):
+            # Rotary positions turn the halves of a head's part against each other.
+            raise ConfigError(f"width is a multiple of twice the heads, got width={self.width}, heads={self.heads}")
 
 
 TINY = PolicySize()

@@ -61,8 +61,9 @@ class PolicyRecipe:
 
     def check(self) -> None:
         """Holds every number against its bounds; a ConfigError for one outside, or two that contradict each other."""
-        for part in (self, self.cloning, self.demonstrations):
+        for part in filter(None, (self, self.cloning, self.demonstrations, self.mixture)):
             check_values(part)
+        self.size.check()
         if self.mixture_share and self.mixture is None:
             raise ConfigError(
                 f"mixture_share={self.mixture_share} needs further tasks to show, and the recipe has no mixture."

@@ -83,6 +83,7 @@ def test_every_environment_has_a_card_that_is_printed_or_written(spec, tmp_path,
     says("tools card env", spec.name, "--out", tmp_path / "README.md")
     (tmp_path / "weights").write_bytes(b"precious")
     assert "would be lost" in says("tools card env", spec.name, "--out", tmp_path / "weights", status=2)
+    assert "no evaluation" in says("tools card env", spec.name, "--evaluation", tmp_path, status=2)
     assert (tmp_path / "README.md").read_text() == card == environment_card(spec.name)
     front, body = parts(card)
     assert front["pretty_name"] == spec.id

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError
+from skillc_gym.errors import ConfigError, MissingDataError
 from tests.trainers.rollouts_of import episode
 from trainers import evaluation
 from trainers.base import Sampling, Trajectory
@@ -106,6 +106,8 @@ def test_what_is_no_report_or_was_changed_is_refused_in_words(tmp_path: Path, co
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(ConfigError, match=r"no paired report|panel's hash"):
         PairedReport.load(tmp_path / "report.json")
+    with pytest.raises(MissingDataError, match=r"other.json is not there.*skillc evaluate"):
+        PairedReport.load(tmp_path / "other.json")
 
 
 def test_changes_pair_the_tasks() -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ from trainers.warmstart.cloning import (
     reply_loss,
     tokenise_conversation,
 )
+from trainers.warmstart.demonstration import DemonstrationConfig
 from trainers.warmstart.make import CARD
 from trainers.warmstart.policy import SPECIAL, UNKNOWN, build_model, build_tokenizer, require_sayable, vocabulary, words
 
@@ -303,6 +305,21 @@ def test_demonstrations_are_cut_to_what_the_start_takes(start: Path, tmp_path: P
     GPT2LMHeadModel(GPT2Config(**sizes)).save_pretrained(tmp_path / "short")
     card = make_policy(recipe_of(tmp_path / "short", batches=1, held_out=0), tmp_path / "policy")
     assert 700 < card["tokens_per_demonstration"] <= 900
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"size": PolicySize(width=30, heads=4)}, "width is a multiple of twice the heads, got width=30, heads=4"),
+        ({"size": PolicySize(layers=0)}, "size.layers must be at least 1, got 0"),
+        ({"mixture": DemonstrationConfig(slips=2.0), "mixture_share": 0.5}, "slips must be at most 1, got 2.0"),
+        ({"mixture_share": 0.5}, "has no mixture"),
+        ({"lora_rank": 4}, "name one as start"),
+    ],
+)
+def test_a_recipe_that_makes_no_policy_is_refused_before_it_plays(changes: Mapping[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        PolicyRecipe(**changes).check()
 
 
 # Vocabularies --------------------------------------------------------------------------------------------------------
