@@ -25,7 +25,7 @@ from skillc_gym.envs.base import (
     reset_needed,
 )
 from skillc_gym.errors import ConfigError, require_name
-from skillc_gym.picture import text_picture
+from skillc_gym.pages import text_picture
 from skillc_gym.spaces import Unicode
 from skillc_gym.values import require_switch
 

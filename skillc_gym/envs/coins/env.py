@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skillc_gym.envs.base import Info, Outcome, TextTaskEnv, rendered, require_render_mode, reset_needed
 from skillc_gym.envs.coins.tasks import DIRECTIONS, MOST_MOVES, Family, Maze, TaskSet
 from skillc_gym.errors import ConfigError
-from skillc_gym.picture import text_picture
+from skillc_gym.pages import text_picture
 from skillc_gym.spaces import Unicode
 
 _LONGEST_ANSWER, _LONGEST_COMMAND = 400, 64

@@ -29,7 +29,7 @@ from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page
 from skillc_gym.envs.webshop.shop.store import open_store
 from skillc_gym.envs.webshop.spec import TASK_TYPE
 from skillc_gym.errors import ConfigError, require_name
-from skillc_gym.picture import text_picture
+from skillc_gym.pages import text_picture
 from skillc_gym.spaces import Unicode
 from skillc_gym.values import require_switch
 

@@ -10,7 +10,7 @@ from gymnasium.wrappers import PassiveEnvChecker
 from toy_env import GENERATED, SMALL, made, toys_with
 
 from skillc_gym.errors import MissingExtraError
-from skillc_gym.picture import text_picture
+from skillc_gym.pages import text_picture
 from skillc_gym.wrappers import ActionFormat, SkillInjection, find_wrapper
 
 by_name = pytest.mark.parametrize("spec", GENERATED, ids=lambda spec: spec.name)
