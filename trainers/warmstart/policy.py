@@ -135,8 +135,8 @@ class PolicySize:
         """Refuses dimensions that no model has, by a ConfigError."""
         check_values(self, prefix="size.")
         if self.width % (2 * self.heads):
-            # Rotary positions turn the halves of a head's part against each other.
-            raise ConfigError(f"width is a multiple of twice the heads, got width={self.width}, heads={self.heads}")
+            # Every head has an equal share of the width, and rotary positions pair its halves.
+            raise ConfigError(f"size.width is a multiple of twice size.heads, got {self.width} and {self.heads}")
 
 
 TINY = PolicySize()

@@ -310,7 +310,7 @@ def test_demonstrations_are_cut_to_what_the_start_takes(start: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"size": PolicySize(width=30, heads=4)}, "width is a multiple of twice the heads, got width=30, heads=4"),
+        ({"size": PolicySize(width=30, heads=4)}, "size.width is a multiple of twice size.heads, got 30 and 4"),
         ({"size": PolicySize(layers=0)}, "size.layers must be at least 1, got 0"),
         ({"mixture": DemonstrationConfig(slips=2.0), "mixture_share": 0.5}, "slips must be at most 1, got 2.0"),
         ({"mixture_share": 0.5}, "has no mixture"),
