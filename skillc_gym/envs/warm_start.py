@@ -80,6 +80,8 @@ class WarmStart:
     error_rates: Mapping[str, float]
     """Per task type, how probably a demonstration without skill leaves out the essential step."""
     demo: DemoTasks
+    skill: str = ""
+    """``module:function`` that chooses an episode's skill by the info of its reset; "" for the library's."""
     generator: Mapping[str, Any] = field(default_factory=dict)
     """The family of generated tasks of the shipped policy and of the demonstration."""
     policy: str = ""

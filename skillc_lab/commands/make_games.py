@@ -65,6 +65,8 @@ class Knobs:
     """Further objects of the wanted kind."""
     rooms: tuple[str, ...] | None = None
     """Kinds of room that tasks are set in."""
+    convention: int | Literal["drawn"] | None = None
+    """Tasks do not say where things belong: a number fixes it for each type, "drawn" draws it for each game."""
 
 
 @dataclass(frozen=True)

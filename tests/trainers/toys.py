@@ -1,16 +1,20 @@
-"""A toy environment that obeys the suite's contract, say the word that you are asked for, and a scripted engine."""
+"""A toy environment of the suite (say the word that you are asked for), a scripted engine, and made-up batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
 from skill_library import Skill, formats
+from skillc_gym.episodes import Episode, Turn
 from skillc_gym.spaces import Unicode
+from trainers.advantages import RolloutBatch
+from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
 from trainers.rollout import make_chat, make_rollouts, token_policy
@@ -160,3 +164,42 @@ def next_batches(learner: Learner) -> list[MicroBatch]:
 
 def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
     return make_rollouts(config, token_policy(config, make_chat(config, tokenizer), engine))
+
+
+# Made-up trajectories --------------------------------------------------------------------------------------------
+
+
+def episode(
+    task: str = "t",
+    *,
+    won: bool = True,
+    condition: int = 0,
+    kind: str = "heat",
+    actions: Sequence[str] = ("go to fridge 1", "take egg 1 from fridge 1"),
+    observations: Sequence[str] | None = None,
+    skill: str = "",
+    text: str = "",
+    goal: str = "heat some egg",
+) -> Episode:
+    seen = observations or [f"after {i}" for i in range(len(actions))]
+    last = len(actions) - 1
+    turns = tuple(
+        Turn(o, a, a, True, True, float(won and i == last)) for i, (o, a) in enumerate(zip(seen, actions, strict=True))
+    )
+    return Episode(task, kind, goal, condition, skill, "", text, 0, 0, turns, won, float(won), True, False)
+
+
+def trajectory(played: Episode, tokens_per_turn: int = 2) -> Trajectory:
+    """One row: a prompt of one token, then for each turn its tokens, and one of the environment between two."""
+    ids: list[int] = []
+    mask: list[int] = []
+    for number in range(len(played.turns)):
+        ids += [5] * bool(number) + [7] * tokens_per_turn
+        mask += [0] * bool(number) + [1] * tokens_per_turn
+    row = TokenRow([1], ids, mask, [-0.5 * own for own in mask], (tokens_per_turn,) * len(played.turns))
+    return Trajectory(played, [row], 0)
+
+
+def batch_of(episodes: Sequence[Episode], **fields: Any) -> RolloutBatch:
+    batch = RolloutBatch.from_trajectories([trajectory(played) for played in episodes])
+    return replace(batch, **fields)

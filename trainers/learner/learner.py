@@ -14,6 +14,7 @@ import torch
 from skillc_gym.errors import ConfigError
 from trainers.advantages import Advantages, RolloutBatch
 from trainers.base import load_object
+from trainers.base.trajectory import rollout_metrics
 from trainers.config import TrainConfig
 from trainers.engines.random import Purpose, derive_seed
 from trainers.evaluation import cut_warning, paired_evaluation, validation_record
@@ -31,7 +32,6 @@ from trainers.rollout.batches import MicroBatch, TrainingRow
 from trainers.rollout.collect import SharedRollouts
 from trainers.rollout.opening import sample_tasks
 from trainers.tracking.files import json_line, parse_object, storing_weights
-from trainers.tracking.metrics import rollout_metrics
 from trainers.tracking.policy_settings import save_policy_settings
 
 Record = dict[str, Any]

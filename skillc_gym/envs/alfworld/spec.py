@@ -20,6 +20,7 @@ _DEMO = DemoTasks(
 )
 _WARM_START = WarmStart(
     expert="skillc_gym.envs.alfworld.experts.explorer:demonstrator",
+    skill="skillc_gym.envs.alfworld.generate.conventions:skill_of_game",
     error_rates={
         "pick_and_place_simple": 0.15,
         "look_at_obj_in_light": 0.75,

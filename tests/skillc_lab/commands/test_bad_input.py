@@ -14,7 +14,7 @@ import pytest
 from skillc_gym.episodes import write_jsonl
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands.evaluate import task_lines
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.tracking import RunFolder, write_json
 
 TINY = "method=skillc steps=1 tasks_per_step=2 group_size=2 panel_per_type=1 max_episode_steps=2 max_reply_tokens=4"

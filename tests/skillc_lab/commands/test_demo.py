@@ -16,7 +16,7 @@ from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo, demonstration
 from skillc_lab.commands.demo import quick_policies, run_quick_demo
 from skillc_lab.commands.demonstration import DemoOptions, check_same, run_demo, run_demo_versus
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.recipes import recipe_in
 from trainers.rollout import tasks_of

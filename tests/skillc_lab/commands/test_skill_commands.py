@@ -12,7 +12,7 @@ from skill_library.formats import write_library
 from skillc_gym.episodes import write_jsonl
 from tests.openai_server import openai_server
 from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.tracking import read_object, write_json
 
 HEAT = ["take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]

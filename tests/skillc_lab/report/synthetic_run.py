@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from skillc_gym.episodes import Episode
-from tests.trainers.rollouts_of import episode as played
+from tests.trainers.toys import episode as played
 from trainers.advantages import RolloutBatch
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
 from trainers.evaluation.table import retirement_rule

@@ -17,7 +17,7 @@ from skillc_gym.errors import ConfigError
 from skillc_lab.skills import shown as of_episodes
 from skillc_lab.skills.libraries import check_library, diff_libraries, learn_skills, lint_library
 from skillc_lab.skills.shown import ShownText, check_shown, episode_files, shown_table, shown_texts
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.writers import ModelWriter, NotedWriter, StepWriter
 
 HEAT = ["go to fridge 1", "take egg 1 from fridge 1", "heat egg 1 with microwave 1", "move egg 1 to shelf 1"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.rollouts_of import batch_of, episode
+from tests.trainers.toys import batch_of, episode
 from trainers.advantages import gae, gigpo, grpo, raised_baseline, relabelling_weights, rloo, whiten
 from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
 from trainers.advantages.per_step import Gigpo, Ppo

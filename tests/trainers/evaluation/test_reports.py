@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.episodes import Episode
 from skillc_gym.errors import ConfigError, MissingDataError
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers import evaluation
 from trainers.base import Sampling, Trajectory
 from trainers.evaluation import (

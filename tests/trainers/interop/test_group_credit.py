@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.advantages import RolloutBatch, csca, grpo
 from trainers.interop.credit import GroupCredit, batch_of_records
 from trainers.recipes import recipe_in

@@ -29,7 +29,7 @@ from trainers.advantages import Grpo, RolloutBatch
 
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
-from tests.trainers.rollouts_of import batch_of, episode, trajectory
+from tests.trainers.toys import batch_of, episode, trajectory
 from trainers.engines.lockstep import LockstepEngine
 from trainers.learner import Objective, make_objective
 from trainers.learner.ahead import Ahead, Drawn, WeightsCopy, check_ahead

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
-from tests.trainers.rollouts_of import batch_of, episode
+from tests.trainers.toys import batch_of, episode
 from trainers.advantages import Signals
 from trainers.losses import (
     ClippedPolicyGradient,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skill_library import Skill, formats, load_library
 from skillc_gym.errors import ConfigError, MissingDataError, TranscriptError, UnknownNameError
-from tests.trainers.rollouts_of import batch_of, episode
+from tests.trainers.toys import batch_of, episode
 from trainers.advantages import grpo
 from trainers.memory import (
     D2SkillMemory,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skill_library import load_library
 from skillc_gym.curricula.skills import InternalizationCurriculum
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
-from tests.trainers.rollouts_of import batch_of, episode, trajectory
+from tests.trainers.toys import batch_of, episode, trajectory
 from trainers.advantages import Advantages, Grpo, RolloutBatch, Signals, csca
 from trainers.allocation import (
     Trials,

@@ -48,6 +48,16 @@ def test_skills_make_the_difference_that_was_asked_for():
     assert [demo.won for demo in careless] == [False, True] * 6
 
 
+def test_a_skill_says_where_things_belong_in_games_that_do_not():
+    games = {**GAMES, "generator": {**HOUSES, "convention": "drawn"}, "task_types": ["heat"]}
+    config = DemonstrationConfig(
+        env_kwargs=games, error_rates_without_skill={"pick_heat_then_place_in_recep": 0.0}, error_rate_with_skill=0.0
+    )
+    shown = list(demonstrations(config, ChatFormat.compact(), count=24, seed=0))
+    assert all(demo.won and "its place is the" in demo.messages[0]["content"] for demo in shown if demo.condition)
+    assert not all(demo.won for demo in shown)
+
+
 def test_slips_are_impossible_commands_and_the_right_one_follows():
     played = [demo for demo in play(48, slips=0.3) if demo.slips]
     assert played

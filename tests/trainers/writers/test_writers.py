@@ -14,7 +14,7 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.episodes import Turn
 from skillc_lab.agents.expel import RuleList
 from skillc_lab.agents.shown import demonstrated
-from tests.trainers.rollouts_of import episode
+from tests.trainers.toys import episode
 from trainers.retrieval import nearest
 from trainers.retrieval.rules import BM25
 from trainers.writers import Decision, Edit, ModelWriter, PolicyWriter, StepWriter

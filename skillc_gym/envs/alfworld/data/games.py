@@ -20,7 +20,7 @@ DATA_VARIABLE = "ALFWORLD_DATA"
 GENERATED = "generated"
 GENERATOR_OPTIONS = (
     *("seed", "games_per_type", "size", "scenes", "mix", "difficulty"),
-    *("receptacles", "objects", "closed", "hidden", "spares", "rooms"),
+    *("receptacles", "objects", "closed", "hidden", "spares", "rooms", "convention"),
 )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ _GOALS = (
     re.compile(r"find two (?P<thing>\w+) and put them in (?P<place>\w+)"),
     re.compile(r"put (?:some|two|an?)(?: clean| hot| cool)? (?P<thing>\w+) (?:in|on) (?P<place>\w+)"),
 )
+UNSAID = "its place"
+"""Stands in a task sentence that leaves the place out."""
+_STATED = re.compile(rf"{UNSAID} is the (\w+)")
 _NAME = re.compile(r"\ban? (\w+ \d+)")
 _TOOLS = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 # Where a person looks first; whatever is not named comes between the tables and the drawers.
@@ -61,6 +65,8 @@ class Explorer:
             observation lists them.
         skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
             skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
+        skill: What a skill says. Where the task sentence leaves the place out, it is read there; if it is not, one of
+            the kinds of receptacle that take the object is chosen, each as often.
 
     Attributes:
         thought: Why the last command was given, in a few words: "find mug for cabinet", "done".
@@ -71,9 +77,17 @@ class Explorer:
         'go to countertop 1'
     """
 
-    def __init__(self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False) -> None:
+    def __init__(
+        self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False, skill: str = ""
+    ) -> None:
         self.task = SHORT_NAMES[resolve_task_types(task_type)[0]]
-        self.goal = parse_goal(goal)
+        self.goal, stated = parse_goal(goal), _STATED.search(skill)
+        self._guesses: list[str] | None = None
+        """Kinds of receptacle to try, the next one last; None where the place is known."""
+        if UNSAID in goal and stated:
+            self.goal = replace(self.goal, place=stated[1])
+        elif UNSAID in goal:
+            self._guesses = []
         self.skip_essential = skip_essential
         self.thought = ""
         self._rng = None if seed is None else np.random.default_rng(seed)
@@ -118,6 +132,7 @@ class Explorer:
             # One cannot go where one is, but examine it.
             places = [c.partition(" ")[2].removeprefix("to ") for c in commands if c.startswith(("go to ", "examine "))]
             self._order = self._search_order(places, observation)
+            self._guess(observation)
         here = self._here
         answer = observation.rstrip().rpartition("\n")[2]  # a skill or a history may stand in front
         if here is not None and "you see" in answer:
@@ -131,6 +146,12 @@ class Explorer:
         if self._rng is not None:
             listed = [listed[index] for index in self._rng.permutation(len(listed))]
         return sorted(listed, key=lambda place: _STAGES.get(_kind(place), 1))
+
+    def _guess(self, observation: str) -> None:
+        if self._guesses is not None:
+            kinds = sorted(set(map(_kind, self._order)))
+            drawn = np.random.default_rng(zlib.crc32(observation.encode())).permutation(len(kinds))
+            self._guesses = [kinds[index] for index in drawn]
 
     def _known(self, kind: str) -> list[tuple[str, str]]:
         """Objects of a kind seen so far and where, in the order of search."""
@@ -224,10 +245,15 @@ class Explorer:
                 self._placed.append(held)
                 self._contents.setdefault(target, []).append(held)
                 return self._say(thought, command)
+        if self._guesses and target == self._here and f"open {target}" not in commands:
+            target = self._target = self._choose_target()  # the thing does not go there
         return self._approach(thought, target, commands)
 
     def _choose_target(self) -> str:
         """A receptacle of the wanted kind: for two objects, one that already holds the first."""
+        if self._guesses:
+            kind = self._guesses.pop()
+            return next(place for place in self._order if _kind(place) == kind)
         targets = [place for place in self._order if self._is_target(place)]
         if not targets:
             return self.goal.place + " 1"
@@ -243,7 +269,7 @@ class Explorer:
 
 def demonstrator(info: Mapping[str, Any], errs: bool) -> Explorer:
     """Makes the expert of a demonstration; see `skillc_gym.envs.warm_start.WarmStart`."""
-    return Explorer(info["task_type"], info["goal"], seed=None, skip_essential=errs)
+    return Explorer(info["task_type"], info["goal"], seed=None, skip_essential=errs, skill=info.get("skill_text", ""))
 
 
 class CarelessExplorers:

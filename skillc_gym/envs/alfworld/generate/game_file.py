@@ -10,6 +10,7 @@ import numpy as np
 from skillc_gym.envs.alfworld.engine.grammar import grammar_text
 from skillc_gym.envs.alfworld.engine.pddl import domain_text
 from skillc_gym.envs.alfworld.engine.tables import display_names
+from skillc_gym.envs.alfworld.experts.explorer import UNSAID
 from skillc_gym.envs.alfworld.generate.catalogue import ABLE, CONTAINS, FIXED, LAMPS, TREATMENTS, Task
 from skillc_gym.envs.alfworld.generate.house import House
 from skillc_gym.envs.alfworld.tasks import FULL_NAMES
@@ -24,9 +25,10 @@ _SENTENCES = {
 }
 
 
-def sentences(task: Task) -> tuple[str, ...]:
-    """The ways to word a task."""
-    words = {"thing": task.thing.lower(), "place": task.place.lower()}
+def sentences(task: Task, *, place_said: bool = True) -> tuple[str, ...]:
+    """The ways to word a task; where its place is not said, it is put "in its place"."""
+    said = place_said or task.kind == "look"
+    words = {"thing": task.thing.lower(), "place": task.place.lower() if said else UNSAID}
     return tuple(sentence.format(**words) for sentence in _SENTENCES[task.kind])
 
 

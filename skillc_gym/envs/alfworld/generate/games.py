@@ -68,7 +68,7 @@ class GameSpec:
     def content(self) -> dict[str, Any]:
         """The content of the game file; the same on every machine."""
         house, rng = self.house()
-        wordings = sentences(house.task)
+        wordings = sentences(house.task, place_said=self.knobs.convention is None)
         return game_file(house, wordings[int(rng.integers(len(wordings)))], rng)
 
     def task_id(self, house: House) -> str:
@@ -106,7 +106,7 @@ class GeneratedGames(GameSet):
             for equally many of each.
         difficulty: Sets all knobs at once, from 0 (easiest) to 1 (hardest); a list gives so many games for each of its
             numbers, and the names of the games say which (`difficulty_of`).
-        **knobs: receptacles, objects, closed, hidden, spares, rooms: see `knobs.Knobs`.
+        **knobs: receptacles, objects, closed, hidden, spares, rooms, convention: see `knobs.Knobs`.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from skillc_gym.envs.alfworld.generate.catalogue import (
     TREATMENTS,
     Task,
 )
+from skillc_gym.envs.alfworld.generate.conventions import agreed_place
 from skillc_gym.envs.alfworld.generate.knobs import Knobs
 from skillc_gym.envs.alfworld.generate.things import (
     Placer,
@@ -70,7 +71,7 @@ def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator
 
     The unseen scenes are always the same five, however many ``scenes`` of a kind of room training may see.
     """
-    rooms = rooms_of(kind, knobs)
+    rooms, agreed = rooms_of(kind, knobs), agreed_place(knobs.convention, kind)
     for _ in range(MAX_TRIES):
         room = _weighted(rooms, ROOM_WEIGHTS[kind], rng) if size == "real" else _pick(rooms, rng)
         scene = _scene(room, scenes, unseen, rng)
@@ -78,7 +79,7 @@ def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator
         placer = Placer(receptacles, size == "real", rng)
         stock = real_stock(room, scene) if size == "real" else ROOMS[room].objects
         task = _task(kind, stock, receptacles, placer, rng)
-        if task is None:
+        if task is None or agreed not in (None, task.place):
             continue
         if size == "real":
             things = real_things(task, room, scene, placer, knobs)

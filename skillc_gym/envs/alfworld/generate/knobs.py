@@ -40,6 +40,8 @@ class Knobs:
         hidden: Chance that a wanted object begins behind a door, where its kind and the house allow it, in [0, 1].
         spares: Further objects of the wanted kind, none of them at the target. More of them: a shorter search.
         rooms: The kinds of room that tasks are set in.
+        convention: Task sentences leave out where a thing belongs. A number fixes the place of each task type but
+            "look" for all games, in rooms that have it; "drawn" draws it for each game.
     """
 
     receptacles: Bounds | None = None
@@ -48,6 +50,7 @@ class Knobs:
     hidden: float | None = None
     spares: int | None = None
     rooms: tuple[str, ...] | None = None
+    convention: int | str | None = None
 
     def at(self, difficulty: float) -> Knobs:
         """These knobs, with those that were left alone set by one number between 0 (easiest) and 1 (hardest)."""
@@ -97,6 +100,10 @@ def _bounds(option: str, value: object, least: int) -> Bounds:
     return number, number
 
 
+def _convention(value: object) -> int | str:
+    return "drawn" if value == "drawn" else require_whole("The generator's convention (or 'drawn')", value, 0)
+
+
 def _rooms(value: object) -> tuple[str, ...]:
     names: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
     if not names:
@@ -111,4 +118,5 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "hidden": lambda value: check_share("hidden", value),
     "spares": lambda value: _count("spares", value, 0),
     "rooms": _rooms,
+    "convention": _convention,
 }

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from typing import Any
 
+import gymnasium
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -16,13 +17,15 @@ from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
 from skillc_gym.envs.alfworld.experts.explorer import Explorer, parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
-from skillc_gym.envs.alfworld.generate import GeneratedGames, proved_by_planner
+from skillc_gym.envs.alfworld.generate import GeneratedGames, convention_skills, proved_by_planner
 from skillc_gym.envs.alfworld.generate import games as games_module
 from skillc_gym.envs.alfworld.generate import house as sampling
+from skillc_gym.envs.alfworld.generate.conventions import skill_of_game
 from skillc_gym.envs.alfworld.generate.games import GameSpec, difficulty_of, numbers
 from skillc_gym.envs.alfworld.generate.knobs import SIZES
-from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, SPLITS
+from skillc_gym.envs.alfworld.tasks import FULL_NAMES, SHORT_NAMES, SPLITS, named_kinds, task_type_of
 from skillc_gym.errors import ConfigError, InvalidGameError, UnknownNameError
+from skillc_gym.wrappers import SkillInjection
 
 KINDS = tuple(SHORT_NAMES.values())
 ROOMS = {"kitchen": 0, "living room": 200, "bedroom": 300, "bathroom": 400}
@@ -217,6 +220,7 @@ def test_real_houses_hold_together():
         ({"objects": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
         ({"hidden": True}, ConfigError, "got True"),
         ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20, got -1"),
+        ({"convention": "drown"}, ConfigError, "convention (or 'drawn') is a whole number from 0 up, got 'drown'"),
         ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
         ({"rooms": []}, ConfigError, "got none"),
         ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
@@ -270,3 +274,52 @@ def test_the_largest_house_can_be_written_and_the_largest_goal_played(seed: int,
     found = game("pick2", seed=seed, size=size, receptacles=100, objects=150, spares=spares)
     assert (len(found.receptacles), len(found.pickupable), len(Planner(found).things)) == (100, 150, 2 + spares)
     assert World(found).reset()
+
+
+SKILLED = ("pick", "clean", "heat", "cool", "pick2")
+
+
+def test_a_convention_has_one_place_for_a_task_type_and_no_task_says_it():
+    games = GeneratedGames("train", SKILLED, games_per_type=8, convention=3)
+    places = {
+        kind: {named_kinds(name)[1] for name in games.task_ids if task_type_of(name) == FULL_NAMES[kind]}
+        for kind in SKILLED
+    }
+    assert [*places.values()] == [{"cabinet"}, {"cabinet"}, {"sinkbasin"}, {"countertop"}, {"countertop"}]
+    assert all(re.search(r"(in|on) its place\.$", games.load(name).task) for name in games.task_ids)
+    drawn = GeneratedGames("train", SKILLED, games_per_type=8, convention="drawn")
+    assert len({named_kinds(name)[1] for name in drawn.task_ids}) > 5
+    look = [GeneratedGames("train", "look", games_per_type=3, convention=n).manifest_sha256 for n in (None, 3, "drawn")]
+    assert len(set(look)) == 1
+
+
+@pytest.mark.parametrize("convention", [3, "drawn"])
+def test_who_is_told_the_convention_wins_and_who_guesses_mostly_does_not(convention):
+    won = {told: played_in_their_place(convention, told=told) for told in (True, False)}
+    assert all(won[True])
+    assert 0 < sum(won[False]) < len(won[False]) / 2
+
+
+def played_in_their_place(convention: int | str, *, told: bool) -> list[bool]:
+    """Whether explorers win games that do not say the place, with the skill of each, or of the convention."""
+    options = {"seed": 1, "games_per_type": 8, "convention": convention}
+    core = gymnasium.make("skillc/ALFWorld-v0", data="generated", task_types=SKILLED, generator=options)
+    env, wins = SkillInjection(core, where="info"), []
+    for task_id in core.unwrapped.task_ids:
+        observation, info = env.reset(options={"task_id": task_id, "skill": told, "skill_text": skill_of_game})
+        if told and convention != "drawn":
+            own = [skill.text for skill in convention_skills(convention) if info["task_type"] in skill.task_types]
+            assert info["skill_text"].endswith(own[0])
+        explorer, over = Explorer(info["task_type"], info["goal"], skill=info["skill_text"]), False
+        while not over and explorer.thought != "done":
+            observation, _, over, cut, info = env.step(explorer.act(observation, info["admissible_commands"]))
+            over = over or cut
+            assert info["action_valid"]
+        wins.append(info["won"] == 1.0)
+    return wins
+
+
+def test_a_game_that_says_its_place_has_the_skill_of_the_library():
+    env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"))
+    shown = env.reset(seed=0, options={"skill_text": skill_of_game})[1]
+    assert shown["skill_text"] == env.reset(seed=0)[1]["skill_text"]
