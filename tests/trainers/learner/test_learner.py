@@ -253,7 +253,7 @@ def test_another_backend_trains_the_same_method(config: TrainConfig) -> None:
     names = ("loss", "success", "entropy", "kl", "tokens_generated", "grad_norm")
     by_trl = updates(config)
     assert all(record["grad_norm"] > 0 for record in by_trl)
-    plain = updates(config, backend="tests.trainers.plain_backend:BACKEND", run=f"{config.run}-plain")
+    plain = updates(config, backend=f"{EXTRAS}:BACKEND", run=f"{config.run}-plain")
     for mine, trls in zip(plain, by_trl, strict=True):
         assert [mine[name] for name in names] == pytest.approx([trls[name] for name in names], rel=1e-3, abs=1e-5)
 
