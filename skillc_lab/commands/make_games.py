@@ -18,7 +18,13 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.alfworld import SHORT_NAMES, SPLITS
 from skillc_gym.envs.alfworld.data import GAME_FILE
 from skillc_gym.envs.alfworld.experts import Explorer, shortest_plan
-from skillc_gym.envs.alfworld.generate import SCENES, GeneratedGames, proved_by_planner, proved_by_upstream
+from skillc_gym.envs.alfworld.generate import (
+    SCENES,
+    GeneratedGames,
+    proved_by_planner,
+    proved_by_upstream,
+    skill_of_game,
+)
 from skillc_gym.errors import ConfigError
 from skillc_gym.files import replace_file, storing
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
@@ -215,8 +221,9 @@ def demonstrations(options: MakeDemonstrationsOptions) -> Iterator[dict[str, Any
     env = ChatPrompt(ActionFormat(SkillInjection(env, library="alfworld", where="info")), chat)
     for index, task_id in enumerate(env.unwrapped.task_ids[: options.count]):
         for skill in {"on": (True,), "off": (False,), "both": (True, False)}[options.skills]:
-            _, info = begun = env.reset(seed=options.seed + index, options={"task_id": task_id, "skill": skill})
-            explorer = Explorer(info["task_type"], info["goal"], seed=options.seed + index)
+            seed, asked = options.seed + index, {"task_id": task_id, "skill": skill, "skill_text": skill_of_game}
+            _, info = begun = env.reset(seed=seed, options=asked)
+            explorer = Explorer(info["task_type"], info["goal"], seed=seed, skill=info["skill_text"])
             for _, outcome in expert_replies(env, begun, explorer if options.expert == "explorer" else Planner(env)):
                 info = outcome[4]
             told = info["messages"]

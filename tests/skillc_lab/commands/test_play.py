@@ -287,6 +287,16 @@ def test_experts_win_and_every_task_is_shown_in_both_conditions(tmp_path, says, 
         assert roles == ["system", *["user", "assistant"] * (len(roles) // 2)]
 
 
+def test_in_games_of_a_convention_the_skill_says_the_place(tmp_path, says):
+    made = "--task-types clean pick2 --splits train --games-per-type 6 --convention drawn"
+    says(f"tools make-games {made} --out", tmp_path / "games")
+    words = f"--data {tmp_path}/games --max-steps 30 --chat compact --out"
+    says(f"tools make-demonstrations {words}", out := tmp_path / "demos.jsonl")
+    found = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert {line["won"] for line in found if line["condition"]} == {True}
+    assert sum(line["won"] for line in found if not line["condition"]) < 6
+
+
 def test_datasets_loads_the_messages_column(tmp_path, says):
     datasets = pytest.importorskip("datasets", reason="needs the train extra")
     out = tmp_path / "demos.jsonl"

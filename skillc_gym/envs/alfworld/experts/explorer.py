@@ -294,5 +294,6 @@ class CarelessExplorers:
         member, text = info["member"], observation.removeprefix(info["skill_text"])
         if "Your task is to:" in text or member not in self._explorers:
             careless = not info["condition"]
-            self._explorers[member] = Explorer(info["task_type"], info["goal"], skip_essential=careless)
+            told = {"skip_essential": careless, "skill": info["skill_text"]}
+            self._explorers[member] = Explorer(info["task_type"], info["goal"], **told)
         return self._explorers[member].act(text, info["admissible_commands"])
