@@ -72,7 +72,16 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
             records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
     found = [(path, regime) for path, record in records for regime in regimes_of([record])]
     _require_methods(options, [regime for _, regime in found])
-    return found
+    return [(path, _of_types(regime, options.types)) for path, regime in found] if options.types else found
+
+
+def _of_types(regime: Regime, types: Sequence[str]) -> Regime:
+    """A regime's cells on the held-out tasks of some types, without the study's own table, which is of all."""
+    known = {outcome.task_type for outcome in _before(regime).outcomes}
+    for kind in types:
+        require_name("task type of these held-out tasks", kind, known)
+    first, *cells = (_of_type(cell, types) for cell in (_before(regime), *regime.cells))
+    return replace(regime, rows=(), cells=cells, before=first)
 
 
 def _require_methods(options: argparse.Namespace, regimes: Sequence[Regime]) -> None:
@@ -111,6 +120,8 @@ def _as_in_study(rows: dict[str, Any], regime: Regime, method: str, measure: str
 
     The measure is ``against`` (the end) or ``area_against``, as of :class:`~skillc_lab.studies.MethodRow`.
     """
+    if not regime.rows:
+        return rows
     baseline = regime.rows[0].method
     for name, found in rows.items():
         row = regime.row(method if name == baseline else name) if baseline in (name, method) else None
@@ -168,16 +179,16 @@ def _gains(regime: Regime, method: str, other: str) -> list[dict[str, Any]]:
         raise ConfigError(f"{regime.name} needs cells of {method} and of {other}")
     rows = []
     for kind in sorted({outcome.task_type for outcome in at_first.outcomes}):
-        start = _of_type(at_first, kind)
-        found = difference(*([_of_type(cell, kind) for cell in own] for own in cells))
+        start = _of_type(at_first, [kind])
+        found = difference(*([_of_type(cell, [kind]) for cell in own] for own in cells))
         before = {"without_before": start.without, "with_before": start.with_skill}
         named = {"regime": regime.name, "task_type": kind, "tasks": len(start.outcomes), "seeds": found.seeds}
         rows.append({**named, **before, **found.to_json()})
     return rows
 
 
-def _of_type(cell: CellResult, kind: str) -> CellResult:
-    return replace(cell, outcomes=tuple(outcome for outcome in cell.outcomes if outcome.task_type == kind))
+def _of_type(cell: CellResult, kinds: Sequence[str]) -> CellResult:
+    return replace(cell, outcomes=tuple(outcome for outcome in cell.outcomes if outcome.task_type in kinds))
 
 
 def claims(options: argparse.Namespace) -> dict[str, Any]:
@@ -327,6 +338,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("table", choices=TABLES, help="what is computed")
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=STUDIED, help=f"the method (default: {STUDIED}, which most records have)")
+    parser.add_argument("--types", nargs="+", help="held-out tasks of these types alone, by full name")
     parser.add_argument("--beside", nargs="+", default=_USUAL, help="others; for gains and reading the first alone")
     taken = "criteria, gains, reading: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)

@@ -161,7 +161,7 @@ def replay_page(path: str | Path, step: int | None = None, *, out: str | Path | 
     title = place.stem if place.is_file() else place.name or str(place)
     if out is None and place.is_dir():
         _own_folder(place)
-    return _write(usual if out is None else Path(out), _render("replay.html", title, {"sections": sections}))
+    return _write(usual if out is None else Path(out), _render("page.html", title, {"sections": sections}))
 
 
 def recorded_episodes(place: Path, step: int | None = None) -> tuple[Mapping[str, tuple[Episode, ...]], Path]:

@@ -103,6 +103,7 @@ def _decisive(protocol: Mapping[str, Any], cell: Cell) -> dict[str, Any]:
         "start": protocol["starts"].get(cell.start),
         "held_out": protocol["held_out"],
         "per_type": protocol["per_type"],
+        "held_out_types": protocol.get("held_out_types"),
         **{name: protocol[name] for name in _LATER if name in protocol},
         "overrides": _deciding(current_settings(protocol["overrides"].get(cell.method, {}))),
     }

@@ -48,6 +48,8 @@ class RunFile:
     """Split of the tasks that are played before and after training; the demonstration's if none."""
     held_out_per_type: int | None = 24
     """So many of them per type; all if none."""
+    held_out_types: tuple[str, ...] | None = None
+    """Their task types; those of training if none."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of all runs; what is left out is as in the demonstration."""
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class RunFile:
             folder=folder,
             held_out=held_out_split(self.env, self.held_out),
             per_type=self.held_out_per_type,
+            types=self.held_out_types,
             starts=dict(self.starts),
             overrides={label: check_settings(changes, f"overrides of {label}") for label, changes in overrides.items()},
             title=title,

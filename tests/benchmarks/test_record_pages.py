@@ -330,6 +330,10 @@ def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_pat
     assert (heat["without_before"], heat["with_before"], heat["mean"]) == pytest.approx((0.0, 0.75, 0.5))
     assert heat["interval"][0] > 0.2
     assert (pick["without_before"], pick["mean"]) == (0.5, 0.0)
+    for types, points in ({"heat": 0.5, "pick": 0.0, "heat pick": 0.25}).items():
+        words = ("--method", "skillc", "--beside", "grpo", "--types", *types.split())
+        (regime,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
+        assert regime["beside"]["grpo"]["end"]["mean"] == pytest.approx(points)
 
 
 @pytest.mark.parametrize("missing", [UNTRAINED, "contrastive_relabelling"])

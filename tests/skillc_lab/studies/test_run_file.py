@@ -62,6 +62,21 @@ def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
     assert plan.config.method_options == {"tau_retire": 0.05}
 
 
+def test_held_out_tasks_may_be_of_types_that_training_has_none_of(tmp_path):
+    text = TEXT + "settings: {task_types: [heat]}\n"
+    plan, plain = plan_of(tmp_path, text + "held_out_types: [heat, cool]\n"), plan_of(tmp_path, text)
+    start, cell = plan.jobs[0], plan.cells[0]
+    assert (plan.training(cell).task_types, plan.evaluation(cell, "p").task_types) == (("heat",), ("heat", "cool"))
+    assert plain.evaluation(cell, "p").task_types == ("heat",)
+    assert all(plan.digest(each) != plain.digest(each) for each in (start, cell))
+    assert plan.protocol == {**plain.protocol, "held_out_types": ["heat", "cool"]}
+    record = ComparisonRecord("own", plain.protocol, (cell_of(cell.place, [True]),))
+    with pytest.raises(ConfigError, match="held_out_types was None and is"):
+        restore_cells(plan, record)
+    with pytest.raises(UnknownNameError, match="task type of the held-out tasks 'heet'"):
+        plan_of(tmp_path, text + "held_out_types: [heet]\n")
+
+
 def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):
     more = "grid: {method_options.omega: [0.1, 0.2]}\n"
     more += "overrides: {skillc: {steps: 3, preset_options: {omega: 0.5, tau_retire: 0.2}}, own: {method: grpo}}\n"
