@@ -72,7 +72,9 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
             records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
     found = [(path, regime) for path, record in records for regime in regimes_of([record])]
     _require_methods(options, [regime for _, regime in found])
-    return [(path, _of_types(regime, options.types)) for path, regime in found] if options.types else found
+    if options.types:
+        return [(path, _of_types(regime, options.types)) for path, regime in found]
+    return [(path, replace(regime, rows=())) for path, regime in found] if options.own_holm else found
 
 
 def _of_types(regime: Regime, types: Sequence[str]) -> Regime:
@@ -134,14 +136,17 @@ def _as_in_study(rows: dict[str, Any], regime: Regime, method: str, measure: str
 
 def criteria(options: argparse.Namespace) -> dict[str, Any]:
     """A method beside others: the end without and with the skill, the mean over training; no records are pooled."""
+    regimes = [
+        {"record": path.stem, **_criteria(regime, options.method, options.beside)} for path, regime in _regimes(options)
+    ]
+    for found in (row for regime in regimes for row in regime["beside"].values() if options.types):
+        del found["area"]  # of validation tasks, whose types are training's
     return {
         "method": options.method,
         "others": options.beside,
         "records": record_names(options.records),
-        "regimes": [
-            {"record": path.stem, **_criteria(regime, options.method, options.beside)}
-            for path, regime in _regimes(options)
-        ],
+        **({"types": options.types} if options.types else {}),
+        "regimes": regimes,
     }
 
 
@@ -338,7 +343,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("table", choices=TABLES, help="what is computed")
     parser.add_argument("records", type=Path, nargs="+", help="records of `skillc study`")
     parser.add_argument("--method", default=STUDIED, help=f"the method (default: {STUDIED}, which most records have)")
-    parser.add_argument("--types", nargs="+", help="held-out tasks of these types alone, by full name")
+    parser.add_argument("--types", nargs="+", help="criteria: held-out tasks of these types alone, by full name")
+    own = "criteria: Holm over --beside alone, also where the study's own table has the pair among others"
+    parser.add_argument("--own-holm", action="store_true", help=own)
     parser.add_argument("--beside", nargs="+", default=_USUAL, help="others; for gains and reading the first alone")
     taken = "criteria, gains, reading: the record and the method that the baseline's cells are taken from"
     parser.add_argument("--baseline-from", nargs=2, metavar=("RECORD", "METHOD"), help=taken)
@@ -346,7 +353,13 @@ def main(words: Sequence[str] | None = None) -> int:
         "criteria: a record of the same tasks and a method whose cells are added to those of the records; repeatable"
     )
     parser.add_argument("--beside-from", nargs=2, action="append", default=[], metavar=("RECORD", "METHOD"), help=added)
-    return measurement(parser, lambda options: TABLES[options.table](options), words)
+    return measurement(parser, _table, words)
+
+
+def _table(options: argparse.Namespace) -> dict[str, Any]:
+    if (options.types or options.own_holm) and options.table != "criteria":
+        raise ConfigError(f"--types and --own-holm are of criteria; leave them out for {options.table}")
+    return TABLES[options.table](options)
 
 
 if __name__ == "__main__":

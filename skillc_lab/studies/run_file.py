@@ -89,13 +89,27 @@ class RunFile:
             folder=folder,
             held_out=held_out_split(self.env, self.held_out),
             per_type=self.held_out_per_type,
-            types=self.held_out_types,
+            types=self._held_out_types(),
             starts=dict(self.starts),
             overrides={label: check_settings(changes, f"overrides of {label}") for label, changes in overrides.items()},
             title=title,
             declared=declared,
             preregistered=self.preregistered,
         )
+
+    def _held_out_types(self) -> tuple[str, ...] | None:
+        """By full name, in the environment's order, each once: another spelling is no other protocol."""
+        if self.held_out_types is None:
+            return None
+        known = env_spec(self.env).task_types
+        if not self.held_out_types or len(known) < 2:
+            raise ConfigError(
+                f"held_out_types names some of several task types; got {list(self.held_out_types)} of {self.env}, "
+                f"which lists {len(known)}; leave it out for those of training"
+            )
+        for name in self.held_out_types:
+            require_name("task type of the held-out tasks", name, [*known, *known.values()])
+        return tuple(full for full, short in known.items() if {full, short}.intersection(self.held_out_types))
 
     def _crossed(self) -> dict[str, Mapping[str, Any]]:
         """The grid with each method's own overrides, then the settings that stand beside the grid."""

@@ -314,7 +314,7 @@ def test_reading_counts_what_a_method_had_when_it_had_read_as_much_as_the_other(
     refused("Unknown method of these records 'sdar'", across_studies, "reading", path, "--method", "sdar")
 
 
-def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path):
+def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_path: Path, refused):
     wins = {UNTRAINED: (10, 0), "grpo": (12, 1), "skillc": (12, 11)}
 
     def both(method: str, seed: int) -> CellResult:
@@ -334,6 +334,16 @@ def test_a_type_that_the_method_alone_solves_gains_and_the_others_do_not(tmp_pat
         words = ("--method", "skillc", "--beside", "grpo", "--types", *types.split())
         (regime,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
         assert regime["beside"]["grpo"]["end"]["mean"] == pytest.approx(points)
+        assert "area" not in regime["beside"]["grpo"], "it is of training's types"
+    refused("--types and --own-holm are of criteria", across_studies, "gains", path, "--types", "heat")
+
+
+def test_a_declared_comparison_may_have_holm_of_its_own(tmp_path: Path):
+    path = written(tmp_path)
+    words = ("criteria", path, "--method", "contrastive_relabelling", "--beside", "grpo")
+    (usual,), (own,) = (table_of(across_studies, tmp_path, *words, *more)["regimes"] for more in ((), ("--own-holm",)))
+    first, second = usual["beside"]["grpo"]["end"], own["beside"]["grpo"]["end"]
+    assert second["adjusted_p"] == second["p_value"] < first["adjusted_p"], "the study's table compares two with grpo"
 
 
 @pytest.mark.parametrize("missing", [UNTRAINED, "contrastive_relabelling"])

@@ -62,19 +62,26 @@ def test_what_a_file_leaves_out_is_as_in_the_demonstration(tmp_path):
     assert plan.config.method_options == {"tau_retire": 0.05}
 
 
+HEAT_COOL = ["pick_heat_then_place_in_recep", "pick_cool_then_place_in_recep"]
+
+
 def test_held_out_tasks_may_be_of_types_that_training_has_none_of(tmp_path):
     text = TEXT + "settings: {task_types: [heat]}\n"
     plan, plain = plan_of(tmp_path, text + "held_out_types: [heat, cool]\n"), plan_of(tmp_path, text)
     start, cell = plan.jobs[0], plan.cells[0]
-    assert (plan.training(cell).task_types, plan.evaluation(cell, "p").task_types) == (("heat",), ("heat", "cool"))
+    assert (plan.training(cell).task_types, plan.evaluation(cell, "p").task_types) == (("heat",), tuple(HEAT_COOL))
     assert plain.evaluation(cell, "p").task_types == ("heat",)
     assert all(plan.digest(each) != plain.digest(each) for each in (start, cell))
-    assert plan.protocol == {**plain.protocol, "held_out_types": ["heat", "cool"]}
+    assert plan.protocol == {**plain.protocol, "held_out_types": HEAT_COOL}
+    assert plan.protocol == plan_of(tmp_path, f"{text}held_out_types: [cool, {HEAT_COOL[0]}, heat]\n").protocol
     record = ComparisonRecord("own", plain.protocol, (cell_of(cell.place, [True]),))
     with pytest.raises(ConfigError, match="held_out_types was None and is"):
         restore_cells(plan, record)
     with pytest.raises(UnknownNameError, match="task type of the held-out tasks 'heet'"):
         plan_of(tmp_path, text + "held_out_types: [heet]\n")
+    for odd in ("held_out_types: []\n", "held_out_types: [shopping]\nenv: webshop\n"):
+        with pytest.raises(ConfigError, match="held_out_types names some of several task types"):
+            plan_of(tmp_path, TEXT + odd)
 
 
 def test_a_run_file_with_a_grid_is_all_of_its_settings(tmp_path):

@@ -65,8 +65,8 @@ class Explorer:
             observation lists them.
         skip_essential: Leaves out what makes the task succeed, and then waits: heating, cooling or cleaning is
             skipped; with look and pick the object is only picked up; with pick2 one is brought instead of two.
-        skill: What a skill says. Where the task sentence leaves the place out, it is read there; if it is not, one of
-            the kinds of receptacle that take the object is chosen, each as often.
+        skill: What a skill says. Where the task sentence leaves the place out, it is read there; if it is not there, or
+            not in this house, kinds of receptacle are tried in random order until one takes the object.
 
     Attributes:
         thought: Why the last command was given, in a few words: "find mug for cabinet", "done".
@@ -81,13 +81,11 @@ class Explorer:
         self, task_type: str, goal: str, *, seed: int | None = 0, skip_essential: bool = False, skill: str = ""
     ) -> None:
         self.task = SHORT_NAMES[resolve_task_types(task_type)[0]]
-        self.goal, stated = parse_goal(goal), _STATED.search(skill)
-        self._guesses: list[str] | None = None
-        """Kinds of receptacle to try, the next one last; None where the place is known."""
-        if UNSAID in goal and stated:
+        self.goal, self._unsaid, stated = parse_goal(goal), UNSAID in goal, _STATED.search(skill)
+        if self._unsaid and stated:
             self.goal = replace(self.goal, place=stated[1])
-        elif UNSAID in goal:
-            self._guesses = []
+        self._guesses: list[str] = []
+        """Kinds of receptacle to try where no known one is the place, the next one last."""
         self.skip_essential = skip_essential
         self.thought = ""
         self._rng = None if seed is None else np.random.default_rng(seed)
@@ -148,7 +146,7 @@ class Explorer:
         return sorted(listed, key=lambda place: _STAGES.get(_kind(place), 1))
 
     def _guess(self, observation: str) -> None:
-        if self._guesses is not None:
+        if self._unsaid and not any(map(self._is_target, self._order)):
             kinds = sorted(set(map(_kind, self._order)))
             drawn = np.random.default_rng(zlib.crc32(observation.encode())).permutation(len(kinds))
             self._guesses = [kinds[index] for index in drawn]

@@ -16,6 +16,7 @@ from skill_library import Skill, SkillText, load_library
 from skillc_gym.envs.alfworld.experts.explorer import UNSAID
 from skillc_gym.envs.alfworld.generate.catalogue import TREATMENTS
 from skillc_gym.envs.alfworld.tasks import SHORT_NAMES, named_kinds
+from skillc_gym.values import require_whole
 
 _PLACES = ("CounterTop", "SinkBasin", "Microwave", "Fridge", "Cabinet")
 """What every kitchen has."""
@@ -32,7 +33,11 @@ def agreed_place(convention: int | str | None, kind: str | None) -> str | None:
 
 
 def convention_skills(convention: int) -> tuple[Skill, ...]:
-    """ALFWorld's library for games of a convention: its skills say last where things belong."""
+    """ALFWorld's library for games of a convention, a number: its skills say last where things belong.
+
+    Where each game draws its own, `skill_of_game` says it. A ConfigError for what is no number from 0 up.
+    """
+    convention = require_whole("A convention", convention, 0)
     return tuple(_agreed(skill, convention) for skill in load_library("alfworld").skills)
 
 
@@ -44,7 +49,7 @@ def _agreed(skill: Skill, convention: int) -> Skill:
 def skill_of_game(info: Mapping[str, Any]) -> SkillText | None:
     """The skill for one game by the info of its reset, whatever convention it is of; None if its task says the place.
 
-    For ``reset(options={"skill_text": skill_of_game})`` of a `SkillInjection`.
+    For ``reset(options={"skill_text": skill_of_game})`` of a ``SkillInjection(where="info")``.
     """
     kinds = named_kinds(info["task_id"])
     if UNSAID not in info["goal"] or kinds is None:

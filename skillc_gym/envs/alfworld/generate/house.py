@@ -86,7 +86,7 @@ def sample_house(kind: str, *, size: str, unseen: bool, rng: np.random.Generator
         else:
             things = things_of(task, room, size, placer, knobs)
         return House(room, scene, receptacles, things, task)
-    raise no_house(f"of a task {kind!r}", knobs)
+    raise no_house(f"of a task {kind!r}" + (f" with a {agreed}, which is its place" if agreed else ""), knobs)
 
 
 def no_house(what: str, knobs: Knobs) -> ConfigError:

@@ -319,6 +319,22 @@ def played_in_their_place(convention: int | str, *, told: bool) -> list[bool]:
     return wins
 
 
+def test_a_skill_of_another_convention_leaves_no_one_in_a_loop():
+    games = GeneratedGames("train", "pick", games_per_type=12, convention=3)
+    for game in map(games.load, games.task_ids):
+        world, explorer = World(game), Explorer("pick", game.goal, skill="its place is the aquarium")
+        observation = world.reset()
+        while explorer.thought != "done":
+            observation, valid = world.step(explorer.act(observation, world.admissible))
+            assert valid
+
+
+@pytest.mark.parametrize("no_number", ["drawn", None, -1, True, 3.0])
+def test_a_convention_is_a_number(no_number):
+    with pytest.raises(ConfigError, match="A convention is a whole number from 0 up"):
+        convention_skills(no_number)
+
+
 def test_a_game_that_says_its_place_has_the_skill_of_the_library():
     env = SkillInjection(gymnasium.make("skillc/ALFWorld-v0", data="generated"))
     shown = env.reset(seed=0, options={"skill_text": skill_of_game})[1]
