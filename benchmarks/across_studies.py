@@ -73,16 +73,16 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
     found = [(path, regime) for path, record in records for regime in regimes_of([record])]
     _require_methods(options, [regime for _, regime in found])
     if options.types:
-        return [(path, _of_types(regime, options.types)) for path, regime in found]
+        return [(path, _regime_on(regime, options.types)) for path, regime in found]
     return [(path, replace(regime, rows=())) for path, regime in found] if options.own_holm else found
 
 
-def _of_types(regime: Regime, types: Sequence[str]) -> Regime:
+def _regime_on(regime: Regime, types: Sequence[str]) -> Regime:
     """A regime's cells on the held-out tasks of some types, without the study's own table, which is of all."""
     known = {outcome.task_type for outcome in _before(regime).outcomes}
     for kind in types:
         require_name("task type of these held-out tasks", kind, known)
-    first, *cells = (_of_type(cell, types) for cell in (_before(regime), *regime.cells))
+    first, *cells = (_cell_on(cell, types) for cell in (_before(regime), *regime.cells))
     return replace(regime, rows=(), cells=cells, before=first)
 
 
@@ -184,15 +184,15 @@ def _gains(regime: Regime, method: str, other: str) -> list[dict[str, Any]]:
         raise ConfigError(f"{regime.name} needs cells of {method} and of {other}")
     rows = []
     for kind in sorted({outcome.task_type for outcome in at_first.outcomes}):
-        start = _of_type(at_first, [kind])
-        found = difference(*([_of_type(cell, [kind]) for cell in own] for own in cells))
+        start = _cell_on(at_first, [kind])
+        found = difference(*([_cell_on(cell, [kind]) for cell in own] for own in cells))
         before = {"without_before": start.without, "with_before": start.with_skill}
         named = {"regime": regime.name, "task_type": kind, "tasks": len(start.outcomes), "seeds": found.seeds}
         rows.append({**named, **before, **found.to_json()})
     return rows
 
 
-def _of_type(cell: CellResult, kinds: Sequence[str]) -> CellResult:
+def _cell_on(cell: CellResult, kinds: Sequence[str]) -> CellResult:
     return replace(cell, outcomes=tuple(outcome for outcome in cell.outcomes if outcome.task_type in kinds))
 
 

@@ -99,6 +99,10 @@ class WarmStart:
     slips: bool = False
     """Whether the environment lists its ``commands``, so that demonstrations can show recovery from impossible ones."""
 
+    def skill_options(self) -> dict[str, Any]:
+        """The reset option by which an episode is shown another skill than the library's; none without `skill`."""
+        return {"skill_text": load_reference(self.skill)} if self.skill else {}
+
     def demonstrator(self, info: Mapping[str, Any], errs: bool) -> Demonstrator:
         """Makes the expert of an episode from its first info; one that ``errs`` leaves out the essential step."""
         made: Demonstrator = load_reference(self.expert)(info, errs)

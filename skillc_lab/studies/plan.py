@@ -100,7 +100,7 @@ class ComparisonPlan:
         folder: Where everything is written.
         held_out: Split of the tasks that are played before and after training.
         per_type: So many of them per type; all if None.
-        types: Their task types, which may be others than training's; the shared settings' if None.
+        held_out_types: Their task types, which may be others than training's; the shared settings' if None.
         starts: Models to start from, by the names that tables give them; the configured one, nameless, if empty.
         overrides: Settings that differ for a method, by its label; they are recorded with its cells.
         title: Name of the record and its pictures.
@@ -121,7 +121,7 @@ class ComparisonPlan:
     declared: Declaration | None = field(default=None, compare=False)
     preregistered: bool = False
     of: ComparisonPlan | None = field(default=None, compare=False)
-    types: tuple[str, ...] | None = None
+    held_out_types: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.methods or len(set(self.methods)) < len(self.methods):
@@ -208,13 +208,13 @@ class ComparisonPlan:
             "evaluation_seed": self.config.seed,
             "held_out": self.held_out,
             "per_type": self.per_type,
-            **self._of_types,
+            **self._named_types,
         }
 
     @property
-    def _of_types(self) -> dict[str, Any]:
+    def _named_types(self) -> dict[str, Any]:
         """The types of the held-out tasks where they are named; older records and hashes know of none."""
-        return {} if self.types is None else {"held_out_types": list(self.types)}
+        return {} if self.held_out_types is None else {"held_out_types": list(self.held_out_types)}
 
     def digest(self, cell: Cell, *, patience: bool = False) -> str:
         """Hash of all that decides a cell's figures beside code and seed; a cell of another digest is another's.
@@ -230,7 +230,7 @@ class ComparisonPlan:
             # No method plays a starting point; its hashes were first taken over the default of that time.
             settings["preset"] = "skillc"
         protocol = {"settings": settings, "held_out": self.held_out, "per_type": self.per_type, "by": self.config.seed}
-        return _sha256({**protocol, **self._of_types})
+        return _sha256({**protocol, **self._named_types})
 
     def library_sha256(self, cell: Cell) -> str:
         """Hash of the texts of the skill library that a cell is shown; empty without one."""
@@ -329,8 +329,8 @@ class ComparisonPlan:
         """
         trained = self.training(cell) if cell.trained else self.config
         named: dict[str, Any] = {"method": trained.method, "method_options": trained.method_options}
-        if self.types is not None:
-            named["task_types"] = self.types
+        if self.held_out_types is not None:
+            named["task_types"] = self.held_out_types
         return self.config.with_(model=str(policy), split=self.held_out, resume="auto", run="", **named)
 
 

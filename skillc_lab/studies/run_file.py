@@ -89,7 +89,7 @@ class RunFile:
             folder=folder,
             held_out=held_out_split(self.env, self.held_out),
             per_type=self.held_out_per_type,
-            types=self._held_out_types(),
+            held_out_types=self._full_types(),
             starts=dict(self.starts),
             overrides={label: check_settings(changes, f"overrides of {label}") for label, changes in overrides.items()},
             title=title,
@@ -97,8 +97,8 @@ class RunFile:
             preregistered=self.preregistered,
         )
 
-    def _held_out_types(self) -> tuple[str, ...] | None:
-        """By full name, in the environment's order, each once: another spelling is no other protocol."""
+    def _full_types(self) -> tuple[str, ...] | None:
+        """Of held-out tasks, in the environment's order, each once: another spelling is no other protocol."""
         if self.held_out_types is None:
             return None
         known = env_spec(self.env).task_types

@@ -19,7 +19,6 @@ from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.registry import make_env, warm_started
 from skillc_gym.envs.warm_start import Demonstrator, MistakenDemonstrator
 from skillc_gym.errors import ConfigError
-from skillc_gym.lazy import load_reference
 from skillc_gym.wrappers import ActionFormat, ChatPrompt, SkillInjection
 from trainers.base import Count, Fraction, check_values
 from trainers.rollout.chat_tokens import without_thoughts
@@ -79,9 +78,9 @@ def _make_env(config: DemonstrationConfig, chat_format: ChatFormat) -> gymnasium
 def _play(
     env: gymnasium.Env[str, str], config: DemonstrationConfig, task_id: str, condition: int, *, errs: bool, seed: int
 ) -> Demonstration:
-    start, options = warm_started(config.env)[1], {"task_id": task_id, "skill": bool(condition)}
-    chosen = {"skill_text": load_reference(start.skill)} if start.skill else {}
-    _, info = env.reset(seed=seed, options={**options, **chosen})
+    start = warm_started(config.env)[1]
+    options = {"task_id": task_id, "skill": bool(condition), **start.skill_options()}
+    _, info = env.reset(seed=seed, options=options)
     expert = start.demonstrator(info, errs)
     rng = np.random.default_rng(seed)
     messages, slips, idle, meant = list(info["messages"]), set[int](), 0, ""

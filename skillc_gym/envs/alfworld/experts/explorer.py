@@ -291,7 +291,7 @@ class CarelessExplorers:
     def _command(self, observation: str, info: Mapping[str, Any]) -> str:
         member, text = info["member"], observation.removeprefix(info["skill_text"])
         if "Your task is to:" in text or member not in self._explorers:
-            careless = not info["condition"]
-            told = {"skip_essential": careless, "skill": info["skill_text"]}
-            self._explorers[member] = Explorer(info["task_type"], info["goal"], **told)
+            careless, told = not info["condition"], info["skill_text"]
+            explorer = Explorer(info["task_type"], info["goal"], skip_essential=careless, skill=told)
+            self._explorers[member] = explorer
         return self._explorers[member].act(text, info["admissible_commands"])
