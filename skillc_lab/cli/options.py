@@ -327,7 +327,8 @@ def _read(option: Option, words: list[str]) -> Any:
     try:
         return TypeAdapter(kind).validate_python(words if option.is_list else words[0])
     except ValidationError as error:
-        raise ConfigError(f"{option.name}={','.join(words)!r}: {error.errors()[0]['msg']}") from error
+        told = " or ".join(dict.fromkeys(found["msg"] for found in error.errors()))  # one for each part of a union
+        raise ConfigError(f"{option.name}={','.join(words)!r}: {told}") from error
 
 
 def _free_value(text: str) -> Any:

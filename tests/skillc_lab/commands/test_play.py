@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -249,6 +250,12 @@ def test_choices_are_kept_and_progress_goes_to_stderr(words, tmp_path, capsys):
     assert json.loads(said.out) == {"train": {"games": count, **proved}}
     assert said.err.split() == ["train", f"{count}/{count}"]
     assert open_games(tmp_path, split="train").task_ids == made.task_ids
+
+
+def test_a_misspelt_convention_is_told_all_that_may_stand_there(tmp_path, capsys):
+    assert skillc(["tools", "make-games", "--convention", "drown", "--out", str(tmp_path / "games")]) == 2
+    assert re.search("convention='drown': .*integer.* or .*'drawn'", capsys.readouterr().err)
+    assert not (tmp_path / "games").exists()
 
 
 @pytest.mark.parametrize(("error", "status"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)])
