@@ -329,6 +329,7 @@ DRAWN: Mapping[str, Draw] = {
     "gain_by_type": _of(draw_gains, "gain_by_type"),
     "hero": draw_first_picture,
     "hero_stacked": partial(draw_first_picture, stacked=True),
+    "long_games_curves": _curves("long_games"),
     "long_houses_curves": _long_curves,
     "main_games": _map("main_games"),
     "main_games_curves": _curves("main_games"),

@@ -170,6 +170,9 @@ def test_a_page_is_filled_in_and_what_no_record_has_is_an_error():
         filled_in(asking('{{ record("fuzz").nothing }}'))
     with pytest.raises(ConfigError, match="nowhere"):
         filled_in(asking('{{ record("nowhere") }}'))
+    unended = asking("{{ 1 }}").replace("<!--/-->", "")
+    with pytest.raises(ConfigError, match=r"'\{\{ 1 \}\}' wants a line <!--/-->"):
+        filled_in(unended + "\n" + asking("{{ 2 }}"))
 
 
 def test_stale_pages_are_named_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
