@@ -164,7 +164,7 @@ def _first_said(regimes: Sequence[Regime], methods: Sequence[str]) -> str:
     against = [own.against for _, own in pairs if own.against]
     ends = ["level" if each.verdict == "equivalent" else f"{100 * each.difference.mean:+.0f}" for each in against]
     own = method_words(methods[1]).capitalize()
-    return f"{own} beside GRPO, in points: over training {', '.join(course)}; at the end {', '.join(ends)}"
+    return f"{own} minus GRPO: over training {', '.join(course)}; at the budget's end {', '.join(ends)}"
 
 
 # Pictures of one record -----------------------------------------------------------------------------------------------
