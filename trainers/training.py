@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from trainers.tracking import weights_sha256, write_json
 from trainers.tracking.checkpoints import read_checkpoint, read_meta, restoring
 from trainers.tracking.loggers import LOGGERS
 from trainers.tracking.progress import Progress, SilentProgress
-from trainers.tracking.run_folder import RunFolder
+from trainers.tracking.run_folder import POLICY_FILES, RunFolder
 
 if TYPE_CHECKING:
     from trainers.learner import Backend, Learner
@@ -279,11 +280,14 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     if learner.is_main:
         write_json(folder.path / "what_acted.json", result.acted)
     if finished:
+        best = learner.config.load_best_at_end and folder.best_path.is_dir()
         with folder.new_policy(commit=learner.is_main) as path:
-            learner.backend.save_policy(path)
-            if learner.is_main:
-                learner.describe_policy(path)
-        progress.note(f"Finished after {learner.update} steps; the policy is in {folder.policy_path}.")
+            if not best:
+                learner.write_policy(path)
+            elif learner.is_main:
+                shutil.copytree(folder.best_path, path, ignore=shutil.ignore_patterns(POLICY_FILES))
+        which = f", of update {folder.best_validation()['step']}," if best else ""
+        progress.note(f"Finished after {learner.update} steps; the policy{which} is in {folder.policy_path}.")
     else:
         saved = folder.saved.complete()
         where = f"from step {read_meta(saved[-1])['step']}" if saved else "from the start"

@@ -65,7 +65,7 @@ def run_cell(plan: ComparisonPlan, cell: Cell) -> CellResult | None:
         acted={**what_acted(trained.metrics), "withdraws": withdraws},
     )
     write_cell(plan, cell, result)
-    for spent in (folder.checkpoints_path, folder.transcripts_path):
+    for spent in (folder.checkpoints_path, folder.transcripts_path, folder.best_path):
         shutil.rmtree(spent, ignore_errors=True)
     return result
 

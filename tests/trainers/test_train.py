@@ -15,8 +15,8 @@ from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
 from tests.trainers.toys import GRADED, ToyEnv, timeless, write_library
 from trainers.config import TrainConfig
-from trainers.evaluation import evaluate_policy
-from trainers.learner import Learner
+from trainers.evaluation import evaluate_policy, validation_record
+from trainers.learner import Learner, learner
 from trainers.models import load_model, load_tokenizer
 from trainers.rollout import opening
 from trainers.tracking import RunFolder
@@ -236,6 +236,25 @@ def test_a_killed_run_goes_on_to_the_same_metrics(toy: Make, after: int, midway:
     # Once it has finished, the same command writes the same policy again.
     shutil.rmtree(resumed.policy)
     assert same_weights(weights(run(config).policy), weights(whole.policy))
+
+
+def test_the_best_validations_policy_is_kept_also_by_a_run_that_was_killed(toy: Make, monkeypatch) -> None:
+    def rated(report: Any, method: Any, step: int, retired: Any) -> dict[str, Any]:
+        return {**validation_record(report, method, step, retired), "overall_without": (0.1, 0.3, 0.5, 0.5, 0.2)[step]}
+
+    monkeypatch.setattr(learner, "validation_record", rated)
+    often = {"validate_every": 1, "save_every": 1, "keep_checkpoints": 9, "load_best_at_end": True}
+    whole, config = run(toy(**{**LEARNING, **often, "steps": 4})), toy(**{**LEARNING, **often, "steps": 4})
+    kept = weights(whole.folder.checkpoints_path / "step-000002")
+    assert same_weights(weights(whole.policy), kept)
+    assert not same_weights(weights(whole.folder.checkpoints_path / "step-000004"), kept)
+    with pytest.raises(RuntimeError, match="killed"):
+        run(config, progress=Dies(6, midway=True))  # in the third update
+    resumed = run(config, progress=(told := Dies(99)))
+    assert same_weights(weights(resumed.policy), kept)
+    assert "the policy, of update 2, is in" in told.notes[-1]
+    shutil.rmtree(resumed.policy)
+    assert same_weights(weights(run(config).policy), kept)
 
 
 SMALL = {

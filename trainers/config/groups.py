@@ -322,6 +322,8 @@ class ValidationSettings:
     """Sampling temperature of validations."""
     eval_greedy: bool = False
     """Validate greedily instead."""
+    load_best_at_end: bool = False
+    """The trained policy is that of the best validation without the skill, the first of equals, not the last one."""
 
 
 @dataclass(frozen=True)

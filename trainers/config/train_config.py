@@ -22,7 +22,7 @@ MAY_DIFFER = (
 """Fields that a resumed run may change: none of them moves a number (``data``'s tasks are compared by hash)."""
 
 
-_ADDED = ("trained_layers", "redraw_groups", "reference_model", "rollouts_ahead")
+_ADDED = ("trained_layers", "redraw_groups", "reference_model", "rollouts_ahead", "load_best_at_end")
 """Settings that hashes of earlier versions did not know: left out of them where they are at their defaults."""
 _UPPER = re.compile(r"upper:[1-9]\d{0,5}")
 _RENAMED: Mapping[str, str] = {

@@ -249,6 +249,17 @@ class Learner:
                 setup.progress.note(warning)
         self._write({**record, "seconds_validation": time.perf_counter() - began})
 
+    def keep_best(self) -> None:
+        """With ``load_best_at_end``, writes the policy down if the last validation is the best so far."""
+        folder = self.setup.folder
+        if not self.config.load_best_at_end:
+            return
+        # The lines of metrics outlive an interruption, and those of a later step are gone when a run is resumed.
+        best = self.is_main and (folder.best_validation()["step"] == self.update or not folder.best_path.is_dir())
+        if any(self.backend.gather([best])):
+            with folder.new_policy(best=True, commit=self.is_main) as path:
+                self.write_policy(path)
+
     # When to stop ------------------------------------------------------------------------------------------------
 
     @property
@@ -291,6 +302,12 @@ class Learner:
             self.describe_policy(partial)
             folder.saved.commit(partial, self.update, self.state_dict(), config.keep_checkpoints)
         self.backend.gather([None])
+
+    def write_policy(self, path: Path) -> None:
+        """Writes the policy as a folder that can be taken for a model; all processes together."""
+        self.backend.save_policy(path)
+        if self.is_main:
+            self.describe_policy(path)
 
     def describe_policy(self, path: Path) -> None:
         """Writes beside weights what commands read there: what the policy plays with, and what its memory shows."""

@@ -38,15 +38,15 @@ POLICY_FILES = "skillc_files.json"
 """Hashes of a trained policy's files, beside them."""
 _MARKS = ("metrics.jsonl", "transcripts")
 """What tells a run's folder: the transcripts' is there before anything is written that another file could lie in."""
-_WRITTEN = ("config.json", "versions.json", "tasks.json", "policy")
+_WRITTEN = ("config.json", "versions.json", "tasks.json", "policy", "best")
 
 
 class RunFolder:
     """Reads and writes one run's files; every file is usable whenever the run stops.
 
     Layout: ``config.json``, ``versions.json``, ``tasks.json`` (held-back panel, hash of the training tasks),
-    ``metrics.jsonl``, ``transcripts/*.jsonl``, ``checkpoints/step-000010/``, and ``policy/`` in the end. The folder is
-    made when first written to. Checkpoints are written through ``saved``.
+    ``metrics.jsonl``, ``transcripts/*.jsonl``, ``checkpoints/step-000010/``, and ``policy/`` in the end, before it
+    ``best/`` if that is asked for. The folder is made when first written to. Checkpoints are written through ``saved``.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -54,7 +54,7 @@ class RunFolder:
         self.metrics_path = self.path / "metrics.jsonl"
         self.checkpoints_path = self.path / "checkpoints"
         self.transcripts_path = self.path / "transcripts"
-        self.policy_path = self.path / "policy"
+        self.policy_path, self.best_path = self.path / "policy", self.path / "best"
         self._partial_policy = self.path / ".partial-policy"
         self.saved = Checkpoints(self.checkpoints_path)
 
@@ -86,6 +86,7 @@ class RunFolder:
             self.transcripts_path.mkdir(exist_ok=True)
             remove(self._partial_policy)
             recover_folder(self.policy_path)
+            recover_folder(self.best_path)
         write_json(self.path / "config.json", config.to_json())
         write_json(self.path / "tasks.json", tasks)
 
@@ -109,6 +110,11 @@ class RunFolder:
             return []
         return list(iter_records(self.metrics_path))
 
+    def best_validation(self) -> dict[str, Any]:
+        """The validation with most success without the skill, the first of equals; there must have been one."""
+        validations = [record for record in self.metrics() if record["event"] == "validation"]
+        return max(validations, key=lambda record: float(record["overall_without"]))
+
     def truncate(self, step: int | None) -> None:
         """Drops what a resumed run will do again: all after the step, or all; later checkpoints are set aside."""
         self.saved.set_aside(after=step)
@@ -131,19 +137,20 @@ class RunFolder:
         return next((path for path in reversed(self.saved.complete()) if (path / "config.json").is_file()), None)
 
     @contextmanager
-    def new_policy(self, *, commit: bool = True) -> Iterator[Path]:
-        """A folder for the trained policy, ``policy/`` when whole; of several processes, one may ``commit`` it."""
+    def new_policy(self, *, best: bool = False, commit: bool = True) -> Iterator[Path]:
+        """A folder for a policy, ``policy/`` or ``best/`` when whole; of several processes, one may ``commit`` it."""
+        final = self.best_path if best else self.policy_path
         if commit:
             with storing(self._partial_policy):
                 remove(self._partial_policy)
-        with storing_weights(self.policy_path):
+        with storing_weights(final):
             yield self._partial_policy
         if commit:
             digests = seal(self._partial_policy)
             write_json(listed := self._partial_policy / POLICY_FILES, digests)
             # The same policy once more would take away what was put beside it, such as its card.
-            if damage(self.policy_path, {**digests, POLICY_FILES: sha256_of_file(listed)}):
-                swap_folder(self._partial_policy, self.policy_path)
+            if damage(final, {**digests, POLICY_FILES: sha256_of_file(listed)}):
+                swap_folder(self._partial_policy, final)
             remove(self._partial_policy)
 
     def to_resume(self, config: TrainConfig, digest: str = "") -> Path | None:
