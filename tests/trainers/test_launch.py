@@ -172,8 +172,9 @@ SETTINGS = {"kl_coef": 0.1, "transcripts_every": 0, **GRADED}
         (True, {"precision": "float32"}, 1e-5),
         # How many rows a pass has decides how bfloat16 rounds.
         (True, {"precision": "bfloat16"}, 1e-4),
+        (True, {"load_best_at_end": True}, 1e-5),
     ],
-    ids=["adapters", "sharded-adapters", "sharded-adapters-bfloat16"],
+    ids=["adapters", "sharded-adapters", "sharded-adapters-bfloat16", "sharded-adapters-best"],
 )
 def test_two_processes_train_to_what_one_does(sharded: bool, changes: dict[str, Any], atol: float, toy: Any) -> None:
     adapters = {"lora_rank": 2, "gradient_checkpointing": True}
