@@ -280,13 +280,15 @@ def _finish(learner: Learner, finished: bool) -> RunResult:
     if learner.is_main:
         write_json(folder.path / "what_acted.json", result.acted)
     if finished:
-        best = learner.config.load_best_at_end and folder.best_path.is_dir()
+        # Asked of the process that writes: others may be on another machine, and a policy is saved by all together.
+        kept = learner.config.load_best_at_end and learner.is_main and folder.best_path.is_dir()
+        best = any(learner.backend.gather([kept]))
         with folder.new_policy(commit=learner.is_main) as path:
             if not best:
                 learner.write_policy(path)
             elif learner.is_main:
                 shutil.copytree(folder.best_path, path, ignore=shutil.ignore_patterns(POLICY_FILES))
-        which = f", of update {folder.best_validation()['step']}," if best else ""
+        which = f", of update {folder.best_validation()['step']}," if kept else ""
         progress.note(f"Finished after {learner.update} steps; the policy{which} is in {folder.policy_path}.")
     else:
         saved = folder.saved.complete()
