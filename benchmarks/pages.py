@@ -44,10 +44,11 @@ _RENAMED = {"inside the noise": "no significant difference", "as good": "equival
 
 def filled_in(page: str) -> str:
     """A page's text with the figures of its records below every template; names that one sets hold in later ones."""
-    templates = [found[2] for found in _FILLED.finditer(page)]
-    open_ones = [found[2] for found in _FILLED.finditer(page) if "\n<!--\n" in found[0]]
-    if open_ones:  # what stands up to the end of the next one would be lost
-        raise ConfigError(f"The template {open_ones[0]!r} wants a line <!--/--> below it.")
+    templates = []
+    for found in _FILLED.finditer(page):
+        if "\n<!--\n" in found[0]:  # what stands up to the end of the next one would be lost
+            raise ConfigError(f"The template {found[2]!r} wants a line <!--/--> below it.")
+        templates.append(found[2])
     made = iter(environment().from_string("\0".join(templates)).render().split("\0"))
     return _FILLED.sub(lambda found: f"{found[1]}\n\n{next(made).strip()}\n\n<!--/-->", page)
 

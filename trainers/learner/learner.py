@@ -230,7 +230,7 @@ class Learner:
         self._write({**record, **self._told})
 
     def validate(self) -> None:
-        """Plays the panel with and without skills, tells the curriculum, and writes what both say."""
+        """Plays the panel with and without skills, tells the curriculum, writes what both say, and keeps the best."""
         began, setup = time.perf_counter(), self.setup
         setup.rollouts.on_progress = lambda done, total: setup.progress.phase("validation", done, total)
         report = paired_evaluation(
@@ -248,12 +248,12 @@ class Learner:
             if warning := cut_warning(report, self.config.max_context):
                 setup.progress.note(warning)
         self._write({**record, "seconds_validation": time.perf_counter() - began})
+        if self.config.load_best_at_end:
+            self._keep_best()
 
-    def keep_best(self) -> None:
-        """With ``load_best_at_end``, writes the policy down if the last validation is the best so far."""
+    def _keep_best(self) -> None:
+        """Writes the policy down if the last validation is the best so far."""
         folder = self.setup.folder
-        if not self.config.load_best_at_end:
-            return
         # The lines of metrics outlive an interruption, and those of a later step are gone when a run is resumed.
         best = self.is_main and (folder.best_validation()["step"] == self.update or not folder.best_path.is_dir())
         if any(self.backend.gather([best])):

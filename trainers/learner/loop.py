@@ -22,7 +22,6 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         learner.resume_ahead(checkpoint)
     if learner.update == 0:
         learner.validate()
-        learner.keep_best()
     stop = learner.agree_to_stop(timed=False)  # else a long validation would let no run ever begin
     while not (stop or learner.finished):
         update, seconds = learner.update + 1, dict[str, float]()
@@ -44,7 +43,6 @@ def train(learner: Learner, checkpoint: Path | None = None) -> bool:
         learner.finish({**figures, **made, **seconds})
         if update % config.validate_every == 0 or learner.finished:
             learner.validate()
-            learner.keep_best()
             stop = learner.agree_to_stop() or stop
         if stop or learner.finished or update % config.save_every == 0:
             learner.save()
