@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import jinja2
@@ -30,7 +30,7 @@ from benchmarks.measuring import RECORDS, figure
 from skillc_gym.envs.registry import env_spec, short_type
 from skillc_gym.errors import ConfigError
 from skillc_lab.cli.help import settings_tables
-from skillc_lab.studies import Regime, comparison_table, read_record
+from skillc_lab.studies import CellResult, Regime, comparison_table, read_record
 from skillc_lab.tables import Table, points, rate, read_json
 from trainers.evaluation import PairedReport
 from trainers.stats import wilson
@@ -74,6 +74,7 @@ def environment() -> jinja2.Environment:
     made.globals |= {
         "record": record,
         "study": study_tables,
+        "types": types_table,
         "agents": agents_table,
         "evaluations": evaluation_tables,
         "settings": settings_tables,
@@ -125,6 +126,21 @@ def seed_table(regime: Regime) -> Table:
         shown = {cell.seed: f"{100 * cell.without:.1f} / {100 * cell.with_skill:.1f}" for cell in row.cells}
         rows.append([row.method, *map(shown.get, seeds)])
     return Table(["without / with, by seed", *map(str, seeds)], rows)
+
+
+def types_table(name: str) -> str:
+    """Success in per cent by task type, without and with the skill, before training and after each method's."""
+    regime = read_record(RECORDS / f"{name}.json").regimes[0]
+    shown = {"before": [regime.before] if regime.before else []} | {row.method: row.cells for row in regime.rows}
+    kinds = dict.fromkeys(outcome.task_type for cells in shown.values() for outcome in cells[0].outcomes)
+    rows = [[short_type(kind), *(_of_cells(cells, kind) for cells in shown.values())] for kind in kinds]
+    return Table(["without / with, by type", *shown], rows).markdown()
+
+
+def _of_cells(cells: Sequence[CellResult], kind: str) -> str:
+    found = [outcome for cell in cells for outcome in cell.outcomes if outcome.task_type == kind]
+    without, shown = fmean(each.won_without for each in found), fmean(each.won_with for each in found)
+    return f"{100 * without:.1f} / {100 * shown:.1f}"
 
 
 def share(won: int, episodes: int) -> str:
