@@ -69,6 +69,8 @@ def _regimes(options: argparse.Namespace) -> list[tuple[Path, Regime]]:
     for (lender, method), replaces in lenders:
         other = read_record(Path(lender))
         for n, (path, own) in enumerate(records):
+            if replaces and own.baseline == options.method:
+                raise ConfigError(f"--baseline-from would replace {own.baseline}, the method itself; use --beside-from")
             records[n] = path, with_method(own, other, method, own.baseline if replaces else "")
     found = [(path, regime) for path, record in records for regime in regimes_of([record])]
     _require_methods(options, [regime for _, regime in found])

@@ -166,7 +166,7 @@ def test_the_findings_are_the_records():
         r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": shop_leads,
         r"ends (\d+) points lower": (round(100 * guard.against.difference.mean),),
         r"\[ends at (\d+), GRPO at (\d+) to (\d+)\]": long_game_ends,
-        r"wins (\d+) % of these without the skill, GRPO (\d+)": trained,
+        r"wins (\d+) % without the skill, GRPO (\d+)": trained,
         r"of the others \[(\d+) %, GRPO (\d+)\]": others,
         r"best of four settings reaches (\d+) %": (max(map(percent, rivals)),),
         r"\(docs/guarded-imitation.md\) (\d+)": (percent(long.row(RECOMMENDED)),),
