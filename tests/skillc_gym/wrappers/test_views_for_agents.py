@@ -5,7 +5,6 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import Autoreset
 from toy_env import ToyEnv, faulty
 
@@ -20,7 +19,6 @@ from skillc_gym.wrappers import (
     DiscreteCommands,
     PlanShaping,
     ProceduralCurriculum,
-    SkillCurriculum,
     SkillInjection,
     TextHistory,
     TypeStatistics,
@@ -78,11 +76,6 @@ def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
     assert read_jsonl(write_jsonl(tmp_path / "episodes.jsonl", [recorder.episode()])) == [recorder.episode()]
 
 
-def test_gymnasium_accepts_numbered_commands(numbered):
-    for env in (numbered, DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0"))):
-        check_env(env, skip_render_check=True)
-
-
 def test_words_that_are_left_to_the_agent_may_be_chosen_beforehand():
     env = DiscreteCommands(gymnasium.make("skillc/WebShop-v0", data="generated"), ["search[rug]", "click[next >]"])
     assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 0]
@@ -134,7 +127,7 @@ def open_ended(commands):
     return DiscreteCommands(faulty(_commands=lambda env: ["open it", "say <word>"])(), commands)
 
 
-SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, partial(SkillCurriculum, curriculum={}))
+SEE_RESETS = (SkillInjection, ChatPrompt, TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +136,11 @@ SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, pa
         (lambda: DiscreteCommands(ToyEnv()), r"commands=\["),
         (lambda: TextHistory(pick_env(), length=0), "length is a whole number from 1 up"),
         (lambda: SkillInjection(TypeStatistics(pick_env())), "count all episodes as skill-free"),
-        (lambda: PlanShaping(pick_env(), gamma=1.5), "gamma"),
         (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
         (lambda: open_ended(["open it", "say <word>"]).reset(seed=0), "'say <word>' leaves words to the agent"),
         (lambda: TextHistory(SkillInjection(pick_env())), "every exchange would repeat"),
-        (lambda: SkillInjection(Autoreset(pick_env())), "SkillInjection stands around an Autoreset"),
-        (lambda: ChatPrompt(Autoreset(pick_env())), "ChatPrompt stands around an Autoreset"),
         *((partial(wrap, Autoreset(pick_env())), "stands around an Autoreset") for wrap in SEE_RESETS),
         (lambda: ActionFormat(ChatPrompt(pick_env())), "would hold commands, and no replies"),
     ],
@@ -237,7 +227,7 @@ def test_words_are_found_in_either_case_and_their_text_stays():
     assert env.step("look")[-1]["observation"] == plain.step("look")[0]
 
 
-@pytest.mark.parametrize("word", ["café", "e-mail", "b000abc", "mug 1 2", ""])
+@pytest.mark.parametrize("word", ["café", "mug 1 2", ""])
 def test_words_that_could_never_be_found_are_refused_and_those_that_nobody_lists_asked_for(word):
     with pytest.raises(ConfigError, match="words of a to z"):
         WordPresence(ToyEnv(), words=["key", word])
