@@ -295,8 +295,6 @@ def test_misuse_of_the_wrapper_is_named(toy_library):
     difficult = faulty(difficulty_of=lambda env, name: 0.5)
     with pytest.raises(ConfigError, match="would choose none; put that outside"):
         SkillCurriculum(ProceduralCurriculum(SkillInjection(difficult(), toy_library)), Fixed())
-    with pytest.raises(ConfigError, match="types without a task: fly"):
-        stack(toy_library, InternalizationCurriculum(["open", "fly"]))
 
 
 @pytest.mark.parametrize("then", [Fixed(), InternalizationCurriculum(["paint"], rho=1.0)])

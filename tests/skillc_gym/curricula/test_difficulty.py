@@ -14,7 +14,7 @@ from skillc_gym.curricula.difficulty import DifficultyCurriculum
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from skillc_gym.vector import PairedVectorEnv
-from skillc_gym.wrappers import ActionFormat, ProceduralCurriculum
+from skillc_gym.wrappers import ProceduralCurriculum
 
 TASKS = {kind: {level: [f"{kind}{level}{n}" for n in "ab"] for level in (0.0, 0.5, 1.0)} for kind in ("heat", "cool")}
 LEVELS = {"difficulty": [0, 0.5, 1], "games_per_type": 2}
@@ -132,15 +132,3 @@ def test_members_of_a_group_share_their_curriculum():
     shared = DifficultyCurriculum.of(gymnasium.make("skillc/ALFWorld-v0", **MAKE))
     wrap = partial(ProceduralCurriculum, curriculum=shared)
     assert PairedVectorEnv("skillc/ALFWorld-v0", 2, 2, wrappers=(wrap,), **MAKE).reset(seed=0)
-
-
-def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt_and_counts_its_own_tasks():
-    env = gymnasium.make("skillc/ALFWorld-v0", max_episode_steps=1, **MAKE)
-    other, one = env.unwrapped.task_ids[0], env.unwrapped.task_ids[-1]
-    wrapped = ProceduralCurriculum(env, DifficultyCurriculum({env.unwrapped.task_type_of(one): {0.1: [one]}}))
-    again = gymnasium.make(ActionFormat(wrapped).spec)
-    assert again.get_wrapper_attr("curriculum") is wrapped.curriculum
-    assert [made.reset(seed=0)[1]["task_id"] for made in (wrapped, again)] == [one, one]
-    wrapped.reset(options={"task_id": other})
-    assert wrapped.step("look")[3]
-    assert [record.episodes for record in wrapped.curriculum.records.popitem()[1]] == [0]

@@ -91,21 +91,6 @@ def test_a_step_that_fails_keeps_what_the_others_got(groups):
     assert (groups.active.all(), groups.failed.any()) == (True, False)
 
 
-class Odd(ToyEnv):
-    """Answers without an info when it is asked to."""
-
-    def step(self, action):
-        return "odd", 0.0, False, False, None if action == "odd" else {}
-
-
-def test_an_answer_without_an_info_fails_its_member_alone():
-    groups = PairedVectorEnv(Odd, 1, 3)
-    groups.reset(seed=0)
-    with pytest.raises(MemberError, match="Member 1 of group 0"):
-        groups.step(["wait", "odd", "wait"])
-    assert (groups.episode_lengths.tolist(), groups.failed.tolist()) == ([1, 0, 1], [False, True, False])
-
-
 def test_several_failures_are_counted_and_survive_a_pickle(groups):
     with pytest.raises(MemberError, match=r"Member 0 .*\(and 5 others\) raised InvalidActionError") as caught:
         groups.step([3] * 6)

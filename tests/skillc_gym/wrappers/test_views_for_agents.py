@@ -11,7 +11,7 @@ from toy_env import ToyEnv, faulty
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
-from skillc_gym.errors import ConfigError, DeadEndError, UnknownNameError
+from skillc_gym.errors import ConfigError, DeadEndError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
     ActionFormat,
@@ -56,15 +56,6 @@ def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(numbered)
     for action in (len(numbered.commands), -1, 1.9, "3"):
         with pytest.raises(ConfigError, match="An action is a whole number from 0 to"):
             numbered.step(action)
-
-
-def test_an_episode_may_end_without_commands():
-    finite = faulty(_commands=lambda env: [] if env._now["won"] else ToyEnv._commands(env))
-    env = DiscreteCommands(finite(), commands=["take key", "open it"])
-    env.reset(options={"task_id": "toy/open/0"})
-    env.step(0)
-    *_, terminated, _, info = env.step(1)
-    assert (terminated, info["action_mask"].tolist(), info["executed_action"]) == (True, [0, 0], "open it")
 
 
 def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
@@ -196,16 +187,6 @@ def test_type_statistics_count_finished_episodes_by_type_and_condition():
     env.step("look")
     found = {kind: (told["episodes"], told["success"]) for kind, told in env.by_type().items()}
     assert found == {("pick_and_place_simple", 0): (2, 1.0), ("pick_and_place_simple", 1): (1, 1.0)}
-
-
-def test_a_refused_reset_leaves_the_steps_of_the_episode_under_way():
-    env = TypeStatistics(pick_env(max_episode_steps=5))
-    env.reset(seed=0)
-    env.step("look")
-    with pytest.raises(UnknownNameError):
-        env.reset(options={"task_id": "nowhere"})
-    steps = next(step for step in range(2, 99) if env.step("look")[3])
-    assert env.by_type()["pick_and_place_simple", 0]["steps"] == steps
 
 
 @pytest.mark.parametrize(
