@@ -249,14 +249,9 @@ def test_another_catalogue_is_not_overwritten(tmp_path):
 def test_what_is_no_built_catalogue_of_this_version_is_refused(tmp_path):
     with pytest.raises(MissingDataError, match="no built catalogue"):
         Catalog(tmp_path)
-    for manifest, said in (
-        ({"kind": KIND, "format": FORMAT - 1}, rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
-        ({"kind": KIND, "format": FORMAT, "products": 5}, "lacks sha256, report, index, source"),
-        ("{", "no catalogue's manifest"),
-    ):
-        dump(tmp_path / "manifest.json", manifest)
-        with pytest.raises(CatalogError, match=said):
-            Catalog(tmp_path)
+    dump(tmp_path / "manifest.json", {"kind": KIND, "format": FORMAT - 1})
+    with pytest.raises(CatalogError, match=rf"format {FORMAT - 1}, this .* format {FORMAT}; build"):
+        Catalog(tmp_path)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 20])

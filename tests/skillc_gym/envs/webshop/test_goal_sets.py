@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_shop import SmallShop, make
 
-from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
-from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
+from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination
 from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
 from skillc_gym.envs.webshop.goals.reward import (
@@ -26,7 +25,7 @@ from skillc_gym.envs.webshop.goals.reward import (
     type_score,
 )
 from skillc_gym.envs.webshop.goals.tables import Facts, draw_limit, open_goals, synthetic_table
-from skillc_gym.errors import CatalogError, ConfigError, MissingExtraError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingExtraError, UnknownNameError
 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
 
@@ -253,11 +252,3 @@ def test_kept_nouns_are_those_of_the_tagger():
     with pytest.raises(ConfigError, match="'id'"):
         keep_nouns(catalog, nobodys)
     assert nouns_of(catalog, nobodys)(0) == ()
-
-
-def test_damaged_nouns_are_named(tmp_path):
-    build_catalog(GeneratedSource(size=30, seed=6), tmp_path / "shop")
-    catalog = Catalog(tmp_path / "shop")
-    (keep_nouns(catalog, noun_tagger()) / "nouns.bin").write_bytes(b"")
-    with pytest.raises(CatalogError, match=r"nouns in .* are damaged .*delete that folder"):
-        nouns_of(catalog, noun_tagger())

@@ -20,7 +20,6 @@ from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
 
 NATIVE = WebShopEnv(data=SHOP, observation_mode="html")
-LARGE = SmallShop(makers=[f"Maker{number}" for number in range(20)])
 JSON = {"content-type": "application/json"}
 
 
@@ -224,7 +223,7 @@ def test_a_site_with_other_goals_is_another_shop(site):
             RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP, **options)))
 
 
-def test_a_site_of_a_split_is_refused_to_who_plays_others_and_a_locked_one_wants_its_token():
+def test_a_site_of_a_split_is_refused_to_who_plays_others():
     data = {"generator": {"size": 500}, "data": "generated"}
     with ThreadedSite(open_site({**data, "split": "test"})) as running:
         RemoteSite(running.url, ShopFront(WebShopEnv(**data, split="test")))
