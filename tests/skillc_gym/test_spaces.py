@@ -2,6 +2,7 @@ import pickle
 from functools import partial
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.error import CustomSpaceError
 from gymnasium.spaces import Dict, Text, Tuple
@@ -22,6 +23,7 @@ def test_membership_is_a_matter_of_length(text, longest, shortest):
     assert repr(space) == f"Unicode({shortest}, {longest + shortest})"
     assert space == pickle.loads(pickle.dumps(space)) == Unicode(longest + shortest, min_length=shortest, seed=3)
     assert space not in (Unicode(longest + shortest + 1, min_length=shortest), Text(40))
+    assert Unicode(10) != Unicode(10, min_length=1)
     assert not any(thing in space for thing in (text.encode(), [text], None, longest))
 
 
@@ -31,6 +33,12 @@ def test_samples_are_short_members_and_follow_the_seed(seed, longest, shortest):
     drawn = [one.sample() for _ in range(3)]
     assert drawn == [other.sample() for _ in range(3)]
     assert all(text in one and len(text) <= max(16, shortest) and text.isascii() for text in drawn)
+
+
+def test_samples_respect_masks():
+    only_a = np.zeros(95, dtype=np.int8)
+    only_a[ord("a") - 32] = 1
+    assert Unicode(100, seed=0).sample(mask=(5, only_a)) == "aaaaa"
 
 
 @pytest.mark.parametrize("vector", [SyncVectorEnv, partial(AsyncVectorEnv, shared_memory=False)])

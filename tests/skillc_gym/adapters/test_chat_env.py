@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scripted import MAKE, check_record, expert_reply, run_blocks
 from toy_env import write_skills
 
+import skillc_gym.wrappers as wrappers
 from skillc_gym.adapters import ChatEnv, EpisodeRequest, paired_requests
+from skillc_gym.adapters.chat_env import tasks_of
 from skillc_gym.chat import ChatFormat
 from skillc_gym.errors import ConfigError, SkillFileError, UnknownNameError
 
@@ -40,6 +42,12 @@ def test_a_pair_shares_its_task_and_differs_in_the_skill(env):
     assert env.record() == without_record, "cutting after the end changes nothing"
 
 
+def test_the_first_prompt_is_the_chat_wrappers_own(env):
+    messages = env.reset(env.task_ids[0], seed=0, condition=1)
+    prompt = wrappers.ChatPrompt(wrappers.ActionFormat(MAKE()._env.env.env))
+    assert messages == prompt.reset(seed=0, options={"task_id": env.task_ids[0], "skill": True})[1]["messages"]
+
+
 def test_a_reply_that_makes_no_sense_costs_a_step(env):
     env.reset(env.task_ids[0])
     step = env.step("what?")
@@ -63,7 +71,7 @@ def test_a_cut_episode_is_truncated_and_over(env):
     assert not env.record()["truncated"]
 
 
-@pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}])
+@pytest.mark.parametrize("wrong", [{"condition": 2}, {"seed": -1}, {"seed": 1.5}, {"group_id": "a"}])
 def test_a_reset_that_is_refused_leaves_the_episode_under_way(env, wrong):
     env.reset(env.task_ids[0])
     with pytest.raises(ConfigError):
@@ -92,6 +100,12 @@ def test_replies_are_read_as_the_wording_says():
     assert env.numbers() == {"condition": 0.0, "won": 0.0, "terminated": 0.0, "truncated": 0.0, "steps": 1.0}
 
 
+def test_tasks_are_listed_by_an_environment_that_is_closed_again(monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.task_ids))
+    assert [tasks_of(MAKE)] == closed
+
+
 def test_resets_without_a_seed_follow_from_the_seed_before():
     def starts(env, seed, refused=False):
         env.reset(seed=seed)
@@ -105,6 +119,36 @@ def test_resets_without_a_seed_follow_from_the_seed_before():
     assert len(set(starts(MAKE(), 7))) == 4
     assert list(starts(MAKE(), 7)) == list(starts(MAKE(), 7)) == list(starts(MAKE(), 7, refused=True))
     assert set(starts(MAKE(), None)).isdisjoint(starts(MAKE(), None))
+
+
+def test_a_reset_that_fails_midway_moves_no_draw(tmp_path):
+    library = write_skills(tmp_path, types=["look"], general=False)
+
+    def starts(refused):
+        env = ChatEnv("alfworld", library=library, **MAKE.keywords)
+        env.reset(seed=7)
+        for seed in (None, 5, None):
+            if refused:
+                with pytest.raises(SkillFileError):
+                    env.reset(env.task_ids[1], seed=seed, condition=1)
+            env.reset()
+            yield env.record()["seed"]
+
+    assert list(starts(refused=True)) == list(starts(refused=False))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("coins", {"splitt": "x"}, "option of skillc/CoinCollector-v0 'splitt'; expected one of: .*split"),
+        ("nope", {}, "environment 'nope'; expected one of: alfworld, coins"),
+        ("", {}, "cannot be made"),
+        ("coins", {"max_episode_steps": 0}, "cannot be made"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_words(name, options, said):
+    with pytest.raises((ConfigError, UnknownNameError), match=said):
+        ChatEnv(name, **options)
 
 
 def test_an_environment_without_library_has_no_switch(toy_id):
@@ -137,12 +181,12 @@ def test_groups_share_task_and_seed(group_size, data, seed):
 
 
 def test_requests_are_of_whole_numbers_and_lists():
-    for wrong in ({"task_ids": "abc"}, {"group_size": 0}, {"n_plus": 3}):
+    for wrong in ({"task_ids": "abc"}, {"seed": -1}, {"group_size": 0}, {"n_plus": 3}, {"n_plus": -1}, {"n_plus": 1.5}):
         with pytest.raises(ConfigError):
             paired_requests(**{"task_ids": ["a"], **wrong})
     row = {"task_id": "a", "seed": 3.0, "condition": "1", "group_id": 0}
     assert EpisodeRequest.from_row(row) == EpisodeRequest("a", 3, 1, 0)
-    for wrong in ({}, {**row, "seed": 1.5}):
+    for wrong in ({}, {**row, "seed": "x"}, {**row, "seed": 1.5}, {**row, "condition": 0.9}):
         with pytest.raises(ConfigError, match="paired_requests"):
             EpisodeRequest.from_row(wrong)
 

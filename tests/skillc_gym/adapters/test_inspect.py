@@ -1,5 +1,6 @@
 """Inspect: its mock model plays pairs; metrics and provenance are read from the log on disk."""
 
+import math
 import subprocess
 import sys
 
@@ -97,6 +98,11 @@ def test_the_average_score_is_over_all_epochs(tmp_path):
     model = get_model("mockllm/model", custom_outputs=tired_after_the_first_epoch, memoize=False)
     _, metrics = play(model, tmp_path, epochs=2)
     assert metrics["average_score"] == metrics["all"] == 0.25
+
+
+def test_a_single_pair_has_no_standard_error(model, tmp_path):
+    (log,) = inspect_eval(skill_task(MAKE, pairs()), model=model, log_dir=str(tmp_path), display="none")
+    assert math.isnan(log.results.scores[0].metrics["gap_stderr"].value)
 
 
 BY_NAME = """

@@ -78,6 +78,27 @@ def test_what_does_not_exist_is_said_in_words():
         create_server(MAKE, requests=paired_requests(["nowhere"], seed=3))
 
 
+def test_ended_episodes_leave_their_places_and_everything_is_closed(monkeypatch):
+    made, closed = [], []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(id(env)))
+
+    async def ask(client):
+        running, ended = [await call(client, "start", seed=seed) for seed in (0, 1)]
+        for _ in range(20):
+            await call(client, "act", episode=ended["episode"], command="look")
+        over = await call(client, "act", episode=ended["episode"], command="look")
+        await call(client, "start", seed=2)
+        still = await client.call_tool("act", {"episode": running["episode"], "command": "look"})
+        await client.call_tool("start", {"task_id": "nowhere"})
+        return over, still
+
+    over, still = with_client(ask, lambda: made.append(MAKE()) or made[-1], episodes=2)
+    assert over["text"] == "The episode is over."
+    assert not still.is_error
+    lister, _, ended, _, failed = made
+    assert set(closed) == {id(env) for env in (lister, ended, failed)}
+
+
 def test_requests_leave_the_agent_no_choice():
     requests = paired_requests(MAKE().task_ids[1:2], seed=3)
 

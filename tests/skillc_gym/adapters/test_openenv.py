@@ -22,6 +22,7 @@ from openenv.core import GenericEnvClient
 
 from skillc_gym.adapters import EpisodeRequest
 from skillc_gym.adapters.openenv import create_server
+from skillc_gym.files import cache_folder
 
 
 @contextmanager
@@ -112,9 +113,12 @@ def test_tasks_can_be_listed(address):
     ("reset", "said"),
     [
         ({"task_id": "nowhere"}, "nowhere"),
+        ({"tsak_id": "x"}, "tsak_id"),
         ({"index": -1}, "from 0 to 3"),
+        ({"index": 0, "split": "test"}, "has the split 'tasks'"),
         ({"index": 0, "task_id": "x"}, "not by both"),
         ({"skill": 0.9}, "true or false"),
+        ({"group_id": "a"}, "whole number"),
     ],
 )
 def test_bad_resets_are_answered_in_words(address, client, reset, said):
@@ -136,6 +140,20 @@ def test_the_page_runs(capsys):
         run_blocks("openenv.md")
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in said if line.endswith((" 1", " 0"))] == ["1", "0"]
+
+
+def test_the_web_page_is_there(monkeypatch):
+    monkeypatch.setenv("ENABLE_WEB_INTERFACE", "true")
+    with served(create_server(MAKE)) as found:
+        assert httpx.get(f"{found}/web/", follow_redirects=True).status_code == 200
+
+
+def test_catalogues_of_the_image_are_not_built_in_a_home_that_is_none(monkeypatch):
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.delenv("SKILLC_CACHE")
+    for name, value in re.findall(r"^ENV (\w+)=(.*)", (HUBS / "openenv" / "Dockerfile").read_text(), re.MULTILINE):
+        monkeypatch.setenv(name, value)
+    assert not cache_folder("webshop").is_relative_to("/nonexistent")
 
 
 def test_the_folder_to_copy_is_what_openenv_accepts(tmp_path):

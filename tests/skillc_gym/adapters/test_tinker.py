@@ -14,6 +14,7 @@ pytest.importorskip(
 import tinker
 from tinker_cookbook.completers import TokenCompleter, TokensWithLogprobs
 from tinker_cookbook.renderers.base import ParseTermination, Renderer
+from tinker_cookbook.rl import rollouts
 from tinker_cookbook.rl.metric_util import compute_trajectory_metrics
 from tinker_cookbook.rl.rollout_strategy import MinViableGroup, RetryOnFailure, rollout_strategy_from_config
 from tinker_cookbook.rl.rollouts import do_group_rollout
@@ -138,11 +139,27 @@ def test_a_failed_member_is_played_again_as_the_same_one(strategy, failures):
 
 def test_a_group_of_other_conditions_than_its_builder_asks_for_is_refused():
     assert rollout(builder(), strategy=MinViableGroup(max_retries=0), failing=1).get_total_rewards() == [1.0, 1.0, 0.0]
-    with pytest.raises(ConfigError, match=r"2 with the skill and 2 without, got 4 and 0: .*RetryMember"):
-        rollout(builder(), strategy=RetryOnFailure(), failing=2)
+    for strategy in (RetryOnFailure(), MinViableGroup(min_successful=4)):
+        with pytest.raises(ConfigError, match=r"2 with the skill and 2 without, got 4 and 0: .*RetryMember"):
+            rollout(builder(), strategy=strategy, failing=2)
+    with pytest.raises(ConfigError, match="got 2 and 0"):
+        rollout(builder(), strategy=MinViableGroup(min_successful=2, max_retries=0), failing=2)
 
 
-@pytest.mark.parametrize(("retries", "failing", "made"), [(3, 2, 6), (0, 2, 4)], ids=["retried", "left out"])
+@pytest.mark.parametrize(
+    ("strategy", "fault"), [(RetryOnFailure(), "got 4 and 0"), (RetryMember(max_retries=1), "away")]
+)
+def test_training_leaves_a_group_out_that_is_refused_or_fails_too_often(monkeypatch, caplog, strategy, fault):
+    monkeypatch.setattr(rollouts, "TinkerTokenCompleter", lambda *_, **__: Scripted(failing=2))
+    play = rollouts.do_group_rollout_and_filter_constant_reward
+    assert asyncio.run(play(None, builder(), 64, 1.0, False, strategy=strategy)) is None
+    assert fault in caplog.text
+    assert "skipping group" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("retries", "failing", "made"), [(3, 0, 4), (3, 2, 6), (0, 2, 4)], ids=["as it should", "retried", "left out"]
+)
 def test_every_environment_that_is_made_is_played_and_closed(monkeypatch, retries, failing, made):
     built, counts = builder(), counted(monkeypatch)
     with nullcontext() if failing <= retries else pytest.raises(ConnectionError):
@@ -168,6 +185,8 @@ def test_limits_reach_tinker_cookbook():
     ("options", "fault"),
     [
         ({"batch_size": 3}, "at least 3 tasks.* got 2.*batch_size=2"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"max_trajectory_tokens": 0}, "max_trajectory_tokens"),
         ({"max_generation_tokens": 9}, "max_generation_tokens=9.* is None"),
         ({"max_generation_tokens": 9, "max_trajectory_tokens": 9}, "larger"),
     ],

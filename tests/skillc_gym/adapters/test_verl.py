@@ -1,6 +1,7 @@
 """verl: the registered agent loop plays rows with a fake server manager, which writes replies as tokens."""
 
 import asyncio
+import importlib
 import json
 import os
 import re
@@ -23,6 +24,8 @@ from transformers import Qwen2Config
 from verl.experimental.agent_loop.agent_loop import DictConfigWrap, _agent_loop_registry
 from verl_faked import Servers
 
+import skillc_gym.adapters.verl
+from skillc_gym.adapters import ChatEnv
 from skillc_gym.errors import ConfigError
 
 TEMPLATE = (
@@ -99,6 +102,22 @@ def test_a_prompt_without_room_is_refused_and_not_cut(tokenizer):
     with pytest.raises(ConfigError, match=f"at most {length - 1} tokens .* got {length}.*max_prompt_length={length}"):
         play(tokenizer, shown.to_row(), prompt_length=length - 1)
     play(tokenizer, hidden.to_row(), prompt_length=length - 1)
+
+
+def test_an_episodes_environment_is_closed(tokenizer, monkeypatch):
+    closed = []
+    monkeypatch.setattr(ChatEnv, "close", lambda env: closed.append(env.record()["steps"]))
+    output = play(tokenizer, pairs()[0].to_row())
+    with pytest.raises(ConfigError):
+        play(tokenizer, pairs()[0].to_row(), prompt_length=1)
+    assert closed == [output.extra_fields["episode"]["steps"], 0]
+
+
+def test_importing_the_loop_leaves_the_arguments_of_its_file(monkeypatch):
+    configured = {"_target_": "skillc_gym.adapters.verl.SkillAgentLoop", "env": "webshop"}
+    monkeypatch.setitem(_agent_loop_registry, "skillc", configured)  # as verl does before its first row
+    importlib.reload(skillc_gym.adapters.verl)
+    assert _agent_loop_registry["skillc"] is configured
 
 
 SMALL = {

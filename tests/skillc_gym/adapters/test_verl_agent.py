@@ -82,6 +82,12 @@ def test_each_episode_is_numbered_otherwise_and_a_group_alike():
     assert len({text for texts in told() for text in texts}) == 1
 
 
+def test_an_episode_ends_at_the_step_limit():
+    envs = alfworld(1, 1, max_episode_steps=3)
+    envs.reset()
+    assert [envs.step(["look"])[3] for _ in range(4)] == [[False], [False], [True], [True]]
+
+
 @given(st.integers(1, 30), st.integers(0, 99))
 def test_games_come_in_the_order_of_textworld(count, seed):
     cycle = pytest.importorskip("textworld.gym.envs.utils", reason="needs the alfworld extra").shuffled_cycle
@@ -258,10 +264,17 @@ def test_a_configuration_says_what_is_played(tmp_path, monkeypatch):
     assert games.env_kwargs == {"data": archive, "split": "train", **own}
     assert games.listed(["train/b/2", "train/b/1", "train/c/1", "train/a/9"]) == ["train/a/9", "train/b/1", "train/b/2"]
     assert games.file_of("train/a/9") == f"{archive}/json_2.1.1/train/a/9/game.tw-pddl"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ALFWORLD_DATA", "~/games.tar.xz")
+    assert AlfworldGames.read(place, "train").env_kwargs["data"] == archive
+    monkeypatch.setenv("ALFWORLD_DATA", "")
+    assert AlfworldGames.read(place, "train").env_kwargs["data"] is None
     monkeypatch.delenv("ALFWORLD_DATA")
     assert AlfworldGames.read(place, "train").env_kwargs["data"] is None
     with pytest.raises(ConfigError, match="config_tw"):
         AlfworldGames.read(place, "eval_in_distribution")
+    with pytest.raises(UnknownNameError, match="eval_in_distribution"):
+        AlfworldGames.read(place, "valid_seen")
     place.write_text(CONFIG.replace("json_2.1.1/train", "json_2.1.1/my_own"))
     with pytest.raises(ConfigError, match="my_own; rename it, as one of train, valid_seen"):
         AlfworldGames.read(place)
@@ -329,9 +342,12 @@ def test_prompts_are_read_from_a_checkout(checkout):
     [
         ("prompts/alfworld.py", "", "ALFWORLD_TEMPLATE = 3"),
         ("env_manager.py", "", "class Other: pass"),
+        ("memory.py", "", "def"),
         ("projection.py", "", "def p(reply): return reply[-N:]"),
+        ("ppo_trainer.yaml", "", "env: 3"),
         ("memory.py", "{step_num}", "{self.step}"),
         ("env_manager.py", '"; ".join', "sep.join"),
+        ("prompts/alfworld.py", "{task_description}", "{"),
     ],
 )
 def test_what_is_no_checkout_is_refused_and_a_file_that_is_none_named(checkout, name, before, after):
@@ -372,9 +388,32 @@ def test_patch_prints_two_lines_and_writes_when_asked(checkout, capsys):
     assert main(["patch", str(checkout), "--write"]) == 0
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "Both lines are there already\n")
+    places[0].write_bytes(b"# licence\r\nfrom .envs import build_alfworld_envs\r\n")
+    assert main(["patch", str(checkout), "--write"]) == 0
+    ours = b"# licence\r\nfrom skillc_gym.adapters.verl_agent import build_alfworld_envs\r\n"
+    assert (places[0].read_bytes(), capsys.readouterr().out.count("\n+")) == (ours, 2)
     places[0].write_text("from .envs import build_alfworld_envs, more\n")
     assert main(["patch", str(checkout)]) == 2
     assert "has no line" in capsys.readouterr().err
+    assert main(["patch", "nowhere"]) == 2
+
+
+def test_a_patch_that_cannot_be_written_changes_nothing(checkout, capsys, monkeypatch):
+    places = [next(checkout.rglob(f"{name}/__init__.py")) for name in ("alfworld", "webshop")]
+    before, replace = [place.read_bytes() for place in places], Path.replace
+
+    def refuse(draft, path):
+        if path == places[1]:
+            raise PermissionError(13, "Permission denied")
+        return replace(draft, path)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    assert main(["patch", str(checkout), "--write"]) == 2
+    assert str(places[1]) in capsys.readouterr().err
+    assert [place.read_bytes() for place in places] == before
+    places[0].write_bytes(b"\xff")
+    assert main(["patch", str(checkout)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
 
 
 def test_panel_prints_a_task_a_line(capsys):
@@ -382,8 +421,11 @@ def test_panel_prints_a_task_a_line(capsys):
     said = capsys.readouterr()
     assert said.out.split() == alfworld_panel(None, 0, 5, data="generated")
     assert said.err.startswith("5 draws of ")
-    assert main(["panel", "--data", "generated", "--members", "0"]) == 2
-    assert "1 member or more" in capsys.readouterr().err
+    for words in (["--members", "0"], ["--validation", "-1"]):
+        assert main(["panel", "--data", "generated", *words]) == 2
+        assert "1 member or more" in capsys.readouterr().err
+    assert main(["panel", "--data", "generated", "--seed", "-5000"]) == 2
+    assert "seed is a whole number from 0" in capsys.readouterr().err
 
 
 def test_the_page_runs():

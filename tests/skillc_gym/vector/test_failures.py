@@ -40,7 +40,8 @@ def groups(toy_library):
     return made
 
 
-@pytest.mark.parametrize(("member", "seed"), [(1, None), (6, 1)])
+@pytest.mark.parametrize("member", [1, 4, 6])
+@pytest.mark.parametrize("seed", [None, 1])
 def test_a_reset_that_fails_starts_no_episode_and_draws_no_seed(groups, toy_library, member, seed):
     sound = PairedVectorEnv(ToyEnv, 2, 3, library=toy_library)
     sound.reset(seed=0)
@@ -72,6 +73,22 @@ def test_a_masked_reset_that_fails_leaves_the_other_groups_alone(groups):
     assert groups.step(["wait"] * 6)[-1]["task_id"].tolist()[:3] == [before["task_id"]] * 3
 
 
+def test_a_restart_that_fails_draws_no_seed(toy_library):
+    Failing.at = {}
+    failing, sound = (
+        PairedVectorEnv(lambda make=make: TimeLimit(make(), 1), 1, 2, library=toy_library, autoreset=True)
+        for make in (Failing, ToyEnv)
+    )
+    for groups in (failing, sound):
+        groups.reset(seed=0)
+        groups.step(["wait"] * 2)
+    Failing.at = {"reset": 2}
+    with pytest.raises(EngineError):
+        failing.step(["wait"] * 2)
+    drawn = [groups.reset()[1]["episode_seed"].tolist() for groups in (failing, sound)]
+    assert drawn[0] == drawn[1]
+
+
 def test_a_step_that_fails_keeps_what_the_others_got(groups):
     groups.step(["take key"] * 6)
     winning = [f"{groups.member_info(member)['task_type']} it" for member in range(6)]
@@ -89,6 +106,21 @@ def test_a_step_that_fails_keeps_what_the_others_got(groups):
     assert caught.value.__cause__ is caught.value.raised[1]
     groups.reset(seed=1)
     assert (groups.active.all(), groups.failed.any()) == (True, False)
+
+
+class Odd(ToyEnv):
+    """Answers without an info when it is asked to."""
+
+    def step(self, action):
+        return "odd", 0.0, False, False, None if action == "odd" else {}
+
+
+def test_an_answer_without_an_info_fails_its_member_alone():
+    groups = PairedVectorEnv(Odd, 1, 3)
+    groups.reset(seed=0)
+    with pytest.raises(MemberError, match="Member 1 of group 0"):
+        groups.step(["wait", "odd", "wait"])
+    assert (groups.episode_lengths.tolist(), groups.failed.tolist()) == ([1, 0, 1], [False, True, False])
 
 
 def test_several_failures_are_counted_and_survive_a_pickle(groups):

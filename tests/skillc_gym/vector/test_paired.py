@@ -2,6 +2,7 @@ import copy
 import itertools
 import json
 import pickle
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -123,13 +124,20 @@ def test_a_mask_resets_whole_groups_only(groups):
     ("options", "complaint"),
     [
         ({"reset_mask": [False, True] + [True] * 4}, "splits group 0"),
+        ({"reset_mask": [1, 0]}, "one bool per member"),
         ({"n_plus": [1]}, "expected 2, got 1"),
+        ({"n_plus": 2}, "one entry per group"),
         ({"n_plus": [4, 0]}, "n_plus of group 0 is a whole number from 0 to 3, got 4"),
+        ({"n_plus": [None, 0]}, "n_plus of group 0"),
         ({"task_ids": ["toy/opn/1", TASKS[1]]}, "Did you mean 'toy/open/1'"),
+        ({"task_ids": [["a"], TASKS[1]]}, "a string such as"),
         ({"task_id": TASKS[0]}, "Did you mean 'task_ids'"),
         ({"skills": [[SkillText("a", "Look.")], None]}, "one per member"),
+        ({"skills": [SkillText("a", "Look.")]}, "one entry per group"),
         ({"seed": [5, 5, 5, 9, 9, 8]}, "share their seed; group 1"),
+        ({"seed": [1, 2, 3]}, "one seed per group"),
         ({"seed": [1, -2]}, "from 0 to"),
+        ({"seed": 1.5}, "from 0 to"),
     ],
 )
 def test_bad_requests_change_nothing(groups, options, complaint):
@@ -144,8 +152,10 @@ def test_bad_requests_change_nothing(groups, options, complaint):
     ("actions", "complaint"),
     [
         (["wait"] * 5, r"one action per member \(6\), got 5"),
+        ("waits!", "a list of 6 actions"),
         ([None] + ["wait"] * 5, "Member 0 is active but its action is None"),
         ({6: "wait"}, "no member 6"),
+        ({-1: "wait"}, "no member -1"),
     ],
 )
 def test_bad_actions_are_named(groups, actions, complaint):
@@ -153,6 +163,14 @@ def test_bad_actions_are_named(groups, actions, complaint):
     with pytest.raises(ConfigError, match=complaint):
         groups.step(actions)
     assert not groups.episode_lengths.any()
+
+
+def test_entries_of_groups_that_are_not_reset_are_ignored(groups):
+    start(groups)
+    before = groups.observations
+    rest = {"skills": [None, ["x"] * 7], "n_plus": [1, "x"], "task_ids": [None, "x"]}
+    groups.reset(options={"reset_mask": [True] * 3 + [False] * 3, **rest})
+    assert groups.observations[3:] == before[3:]
 
 
 def test_the_first_reset_is_of_all(groups):
@@ -226,6 +244,8 @@ class Careless(ToyEnv):
         (lambda: PairedVectorEnv(lambda: ONE, 1, 2), "share one environment"),
         (lambda: PairedVectorEnv(Careless, 1, 8).reset(seed=0), "different tasks from seed"),
         (lambda: PairedVectorEnv(ToyEnv, 2, 0), "is a whole number from 1 up"),
+        (lambda: PairedVectorEnv(ToyEnv, 1.5, 2), "is a whole number from 1 up"),
+        (lambda: PairedVectorEnv(ToyEnv, 1, 2, autoreset="no"), "autoreset is true or false"),
         (lambda: PairedVectorEnv(ToyEnv, 2, 2, skill_grade="minimal"), "pass library="),
     ],
 )
@@ -285,6 +305,11 @@ def test_members_with_the_skill_see_the_vectors_grade_or_each_another_text(toy_l
         assert infos["skill"].tolist() == names
 
 
+def test_wrappers_may_come_from_a_generator(toy_library):
+    limit = partial(TimeLimit, max_episode_steps=9)
+    assert all(isinstance(env, TimeLimit) for env in make(toy_library, wrappers=(wrap for wrap in (limit,))).envs)
+
+
 @pytest.fixture
 def chatting(toy_library):
     wrappers = (ActionFormat, ChatPrompt)
@@ -326,8 +351,10 @@ def test_it_starts_at_a_reset_and_checks_the_policy(chatting):
         next(collect(chatting, by_condition))
 
 
-def json_copy(infos):
-    return json.loads(json.dumps(infos))
+def test_a_group_finishes_even_with_autoreset_on(toy_library):
+    groups = PairedVectorEnv(lambda: TimeLimit(ToyEnv(), 2), 2, 2, library=toy_library, autoreset=True)
+    groups.reset(seed=0)
+    assert len(list(collect(groups, lambda observations, infos: ["wait"] * len(infos)))) == 2
 
 
 whole = st.integers(-(2**70), 2**70)
@@ -343,6 +370,14 @@ def test_every_value_survives(infos):
         for got, info in zip(columns[key], infos, strict=True):
             if key in info:
                 assert got == info[key]
+
+
+def test_dtypes_follow_all_values_not_the_first():
+    columns = info_columns([{"n": 0, "b": True, "i": 1, "s": "x"}, {"n": 0.5, "b": False, "i": 2, "s": "y"}])
+    assert columns["n"].tolist() == [0.0, 0.5]
+    assert columns["b"].dtype == np.bool_
+    assert columns["i"].dtype == np.int64
+    assert columns["s"].dtype == object
 
 
 def test_nested_dicts_become_nested_columns():
@@ -364,7 +399,15 @@ def test_arrays_of_one_shape_are_stacked():
 
 @pytest.mark.parametrize(
     "look",
-    [lambda infos: infos | {}, lambda infos: pickle.loads(pickle.dumps(infos)), copy.copy, copy.deepcopy, json_copy],
+    [
+        dict,
+        lambda infos: infos | {},
+        lambda infos: {key: infos.get(key) for key in reversed(infos)},
+        lambda infos: pickle.loads(pickle.dumps(infos)),
+        copy.copy,
+        copy.deepcopy,
+        lambda infos: json.loads(json.dumps(infos)),
+    ],
 )
 def test_columns_made_late_are_the_dict_they_become(look):
     made = []
@@ -372,6 +415,13 @@ def test_columns_made_late_are_the_dict_they_become(look):
     assert not made
     assert look(infos) == {"n": 3, "m": [3]} == infos == InfoColumns(lambda: {"n": 3, "m": [3]})
     assert made == [3]
+
+
+def test_columns_made_late_can_be_written_to():
+    for write in (lambda infos: infos.update(b=2), lambda infos: infos.__setitem__("b", 2)):
+        infos = InfoColumns(lambda: {"a": 1})
+        write(infos)
+        assert ("a" in infos, len(infos), repr(infos)) == (True, 2, "{'a': 1, 'b': 2}")
 
 
 def test_columns_read_late_tell_the_step_they_came_from():

@@ -22,7 +22,6 @@ AT_ONCE = 16
 """Connections taken before any of them can be turned away: asyncio logs every one for which it has no file left."""
 _MOST = 512
 _WAITING = 2_048
-_LINES = 20
 _SITE = "skillc_gym.envs.webshop.site"
 _NOISY = ("uvicorn.error", "asyncio", f"{_SITE}.app", f"{_SITE}.episodes")
 
@@ -85,19 +84,22 @@ def _most_connections() -> int:
 
 
 class Quiet(logging.Filter):
-    """Lets so many lines a minute through; the first one of the next says how many were left out."""
+    """Lets so many lines through in a period; the first one after it says how many were left out."""
 
-    _since, _lines = -60.0, 0
+    def __init__(self, most: int = 20, seconds: float = 60.0) -> None:
+        super().__init__()
+        self._most, self._seconds = most, seconds
+        self._since, self._lines = -seconds, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tells whether a line is written."""
         now = time.monotonic()
-        if now - self._since >= 60:
-            if self._lines > _LINES:
-                record.msg, record.args = f"{record.getMessage()} ({self._lines - _LINES:,} lines left out)", ()
+        if now - self._since >= self._seconds:
+            if self._lines > self._most:
+                record.msg, record.args = f"{record.getMessage()} ({self._lines - self._most:,} lines left out)", ()
             self._since, self._lines = now, 0
         self._lines += 1
-        return self._lines <= _LINES
+        return self._lines <= self._most
 
 
 @contextmanager

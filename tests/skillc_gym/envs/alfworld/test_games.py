@@ -4,8 +4,10 @@ from pathlib import Path
 import pytest
 from odd_houses import replaced, write_game
 
-from skillc_gym.envs.alfworld.data.game_set import manifest_of, require_official
+from skillc_gym.envs.alfworld.data import sources
+from skillc_gym.envs.alfworld.data.game_set import FileGames, manifest_of, require_official
 from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.data.sources import open_source
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.tasks import TASK_TYPES, task_type_of
 from skillc_gym.errors import InvalidGameError, MissingDataError, UnknownNameError
@@ -43,6 +45,14 @@ def test_the_same_arguments_give_the_same_games(folder):
     assert len(games.task_ids) == 2
 
 
+def test_only_so_many_games_stay_loaded(folder, monkeypatch):
+    monkeypatch.setattr("skillc_gym.envs.alfworld.data.game_set.LOADED_GAMES", 2)
+    games = FileGames(open_source(folder, "valid_unseen"))
+    loaded = [games.load(task_id) for task_id in games.task_ids[:3]]
+    assert games.load(games.task_ids[2]) is loaded[2]
+    assert games.load(games.task_ids[0]) is not loaded[0]
+
+
 def test_a_game_that_was_written_again_is_played_as_it_is(template, tmp_path):
     task_id = "valid_seen/pick_and_place_simple-Mug-None-Cabinet-1/trial_T0"
     write_game(tmp_path, task_id, template)
@@ -64,11 +74,9 @@ def test_unknown_names_are_named(folder):
     games = open_games(folder, split="valid_seen")
     with pytest.raises(UnknownNameError, match=r"Unknown split 'valid_sen'.*valid_seen"):
         open_games(folder, split="valid_sen")
-    with pytest.raises(UnknownNameError, match="Unknown engine"):
-        ALFWorldEnv(data=folder, split="valid_seen", engine="unreal")
     with pytest.raises(UnknownNameError, match="Unknown task id"):
         games.raw("../../etc/passwd")
-    for names in (["fry"], [], 3):
+    for names in (["fry"], "fry", [], [3], 3):
         with pytest.raises(UnknownNameError, match="Unknown task type"):
             open_games(folder, split="valid_seen", task_types=names)
 
@@ -76,8 +84,9 @@ def test_unknown_names_are_named(folder):
 def test_missing_data_says_where_it_looked_and_what_to_do(folder, tmp_path, monkeypatch):
     with pytest.raises(MissingDataError, match=r"nowhere.*alfworld-download.*data='generated'"):
         open_games(tmp_path / "nowhere", split="valid_seen")
-    with pytest.raises(MissingDataError, match="no such file or folder"):
-        open_games("~nosuchuser/games")
+    for unreadable in ("~nosuchuser/games", "a" * 5000):
+        with pytest.raises(MissingDataError, match="no such file or folder"):
+            open_games(unreadable)
     with pytest.raises(MissingDataError, match="No folder 'train'"):
         open_games(folder, split="train")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "gone"))
@@ -113,14 +122,32 @@ def test_a_set_that_was_opened_follows_what_is_fetched_later(folder, tmp_path):
     assert open_games(tmp_path, split="valid_seen") is whole
     one = tmp_path / "json_2.1.1" / whole.task_ids[0]
     shutil.move(one.parent, tmp_path / "away")
-    assert open_games(tmp_path, split="valid_seen").task_ids == whole.task_ids[1:]
+    partly = open_games(tmp_path, split="valid_seen")
+    assert partly.task_ids == whole.task_ids[1:]
     shutil.move(tmp_path / "away", one.parent)
     again = open_games(tmp_path, split="valid_seen")
     assert again.task_ids == whole.task_ids
-    file = one / "game.tw-pddl"
+    assert again.manifest_sha256 == open_games(folder, split="valid_seen").manifest_sha256
     before = again.manifest_sha256
-    file.write_bytes(file.read_bytes() + b"\n")
+    (one / "game.tw-pddl").write_bytes((one / "game.tw-pddl").read_bytes() + b"\n")
     assert again.manifest_sha256 != before
+
+
+def test_games_that_are_still_being_unpacked_are_found_when_they_are_there(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    whole = open_games(folder, split="valid_seen").task_ids
+    last = tmp_path / "json_2.1.1" / whole[-1] / "game.tw-pddl"
+    content = last.read_bytes()
+    last.unlink()  # its folder is there, as while an archive is unpacked over another
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole[:-1]
+    last.write_bytes(content)
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole
+    trial, opened = last.parent, open_games(folder, split="valid_seen")
+    shutil.move(trial, tmp_path / "away")
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole[:-1]
+    shutil.move(tmp_path / "away", trial)
+    assert open_games(tmp_path, split="valid_seen").task_ids == whole
+    assert open_games(folder, split="valid_seen") is opened
 
 
 def test_a_file_that_was_half_written_or_is_written_again_is_judged_anew(folder, tmp_path):
@@ -129,9 +156,27 @@ def test_a_file_that_was_half_written_or_is_written_again_is_judged_anew(folder,
     last = tmp_path / "json_2.1.1" / whole[-1] / "game.tw-pddl"
     content = last.read_bytes()
     lost = content.replace(b'"solvable": true', b'"solvable": false')
+    assert lost != content
     for written, found in ((content[:500], whole), (lost, whole[:-1]), (content, whole)):
         last.write_bytes(written)
         assert open_games(tmp_path, split="valid_seen").task_ids == found
+
+
+def test_a_file_that_is_finished_while_others_are_judged_is_judged_again(folder, tmp_path, monkeypatch):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    place = tmp_path / "json_2.1.1" / open_games(folder, split="valid_seen").task_ids[0] / "game.tw-pddl"
+    content = place.read_bytes()
+    place.write_bytes(content[:500])
+    judge = sources._solvable_file
+
+    def judged(path):
+        found = judge(path)
+        if path == place:
+            place.write_bytes(content)
+        return found
+
+    monkeypatch.setattr(sources, "_solvable_file", judged)
+    assert sources.FolderSource(tmp_path, "valid_seen").has_grown()
 
 
 def test_games_of_some_types_are_not_called_foreign(alfworld_data):

@@ -65,13 +65,18 @@ TARS = {
     "less than nothing": (extended(keyword("size", "-1024")) + header(), "claims to have -1,024"),
     "three megabytes": (header(size=3_000_000) + bytes(3_000_000), "at most 2,000,000"),
     "a way out": (header(f"../{NAME}"), "leads out"),
+    "a way out by a long name": (header("a/" * 90 + "../" * 95 + "x"), "leads out"),
     "a way out by a keyword": (extended(keyword("path", f"../{NAME}")) + header(), "leads out"),
     "an absolute name": (header(f"/{NAME}"), "leads out"),
     "a name of two lines": (header(NAME.replace("trial_1", "trial\n1")), "cannot be printed"),
+    "a name that is no text": (header(NAME.replace("trial_1", "trial_\udcff")), "cannot be printed"),
+    "a drive": (header(f"C:/{NAME}"), "leads out"),
     "a symbolic link": (header(kind=tarfile.SYMTYPE, linkname="/etc/passwd"), "a link, a device"),
     "a device": (header(kind=tarfile.CHRTYPE, devmajor=1, devminor=5), "a link, a device"),
+    "a pipe": (header(kind=tarfile.FIFOTYPE), "a link, a device"),
     "the same game twice": ((header(size=18) + b'{"solvable": true}'.ljust(512)) * 2, "twice"),
     "a giant header": (extended(b"", size=10**9) + header(), "a header in it has 1,000,000"),
+    "a giant name": (header("x", 10**9, tarfile.GNUTYPE_LONGNAME), "a header in it has 1,000,000"),
     "a long name": (extended(keyword("path", "x" * 5_000)) + header(), "name of 5,000 characters"),
     "an endless chain of headers": (extended(b"") * 60_000, "a header in it has|RecursionError"),
     "many keywords": (extended(KEYWORDS, tarfile.XGLTYPE) + header(), "keywords"),
@@ -79,7 +84,10 @@ TARS = {
     "a size of many digits": (extended(keyword("size", "9" * 5_000)) + header(), "JSON"),
     "no end": (header(), "without the mark of its end|end of"),
     "cut in a file": (header(size=5_000) + bytes(600), "end"),
+    "something behind a file": (header() + b"x" * 2048, "without the mark"),
+    "a game behind a hole": (2 * ZEROS + WHOLE, "something follows the mark of its end"),
     "a game behind the end": (WHOLE + 20 * ZEROS + WHOLE, "something follows the mark of its end"),
+    "nothing": (b"", "cannot be read|without the mark"),
 }  # fmt: skip
 
 
@@ -97,10 +105,11 @@ def bomb(kind: str) -> bytes:
     return PACKERS[kind](b"".join(header(f"{i}.bin", 2**24) + bytes(2**24) for i in range(3)))
 
 
-UNENDED = ("no end", "cut in a file")
+UNENDED = ("no end", "cut in a file", "something behind a file", "nothing")
 PACKED = {
     f"{case}, {kind}": (kind, PACKERS[kind](content + 20 * ZEROS * (case not in UNENDED)), message)
-    for (case, (content, message)), kind in zip(TARS.items(), itertools.cycle(("tar", "tar.gz")), strict=False)
+    for case, (content, message) in TARS.items()
+    for kind in ("tar", "tar.gz")
 }
 PACKED |= {f"a bomb, {kind}": (kind, partial(bomb, kind), "it unpacks to .* bytes or more") for kind in [*PACKERS][1:]}
 PACKED["wants gigabytes"] = ("tar.xz", greedy(), "[Mm]emory")
@@ -117,7 +126,17 @@ def test_a_packings_checksum_is_asked_for_however_far_its_end_is(tmp_path, kind)
         list(archive_files(path, lambda name: True, max_bytes=700))
 
 
-@pytest.mark.parametrize(("streams", "padding"), [(1, 0), (3, 8), (3, 200_000)])
+def test_a_tar_that_ends_with_a_zip_is_a_tar(tmp_path):
+    notes = zipped(("notes.txt", b"read me"))
+    (tmp_path / "games.tar").write_bytes(
+        WHOLE + header("notes.zip", len(notes)) + notes + bytes(-len(notes) % 512) + 2 * ZEROS
+    )
+    found = archive_files(tmp_path / "games.tar", lambda name: name == NAME, max_bytes=700)
+    assert list(found) == [(NAME, b"{}")]
+
+
+@pytest.mark.parametrize("streams", [1, 3])
+@pytest.mark.parametrize("padding", [0, 8, 200_000])
 def test_xz_files_of_several_streams_are_read(tmp_path, streams, padding):
     content = header(size=700) + b"{}".ljust(1024, b" ") + 4 * ZEROS
     cuts = [len(content) * index // streams for index in range(streams + 1)]
@@ -159,13 +178,16 @@ LARGE = zipped((NAME, bytes(60_000_000)))
 ZIPS = {
     "sixty megabytes": (LARGE, "it unpacks to"),
     "sixty megabytes that claim to be a thousand bytes": (field(LARGE, 24, 1_000, local=22), "CRC|cannot be read"),
+    "three megabytes": (zipped((NAME, os.urandom(3_000_000))), "at most 2,000,000"),
     "a way out": (zipped((f"../{NAME}", b"{}")), "leads out"),
     "a way out backwards": (zipped(("..\\..\\x", b"{}")), "leads out"),
     "an absolute name": (zipped((f"/{NAME}", b"{}")), "leads out"),
     "a symbolic link": (zipped((NAME, b"/etc/passwd"), mode=0o120777), "a link, a device"),
+    "a device": (zipped((NAME, b""), mode=0o020666), "a link, a device"),
     "another packing": (zipped((NAME, b"{}"), method=zipfile.ZIP_LZMA), "stored or deflated"),
     "a password": (field(zipped((NAME, b"{}")), 8, 1, "<H", local=6), "password|cannot be read"),
     "a wrong sum": (field(zipped((NAME, b"{}")), 16, 7, local=14), "CRC"),
+    "a wrong place": (field(zipped((NAME, b"{}")), 42, 10**6), "cannot be read"),
     "cut off": (zipped((NAME, os.urandom(9_000)))[:5_000], "cannot be read"),
     "shared bytes": (sharing(), "it unpacks to 5,700,000,000|overlap|differ"),
 }  # fmt: skip

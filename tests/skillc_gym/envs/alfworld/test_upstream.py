@@ -24,6 +24,7 @@ from skillc_gym.envs.alfworld.engine.textworld import UpstreamProcess, UpstreamW
 from skillc_gym.envs.alfworld.engine.world import NOTHING_HAPPENS, World
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.tasks import task_type_of
+from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
 from skillc_gym.errors import ConfigError, EngineError, InvalidGameError, MissingExtraError
 from skillc_gym.testing import TextEnvContract
 
@@ -83,6 +84,14 @@ def test_remembering_parses_changes_no_answer(house, template, upstream):
     for raw, commands in ((template, scripts_for(house(0)[1], 0)[0]), (odd, walk)):
         assert played(UpstreamWorld(plain, raw), commands) == played(UpstreamWorld(upstream, raw), commands)
     plain.close()
+
+
+def test_a_difference_would_be_found(template, upstream, monkeypatch):
+    monkeypatch.setattr(World, "reset", lambda self: "Good morning.")
+    found = compare(TASK_ID, template, upstream, oracle="cached")
+    assert {key for one in found.differences for key in one} == {"step", "commands", "native", "upstream"}
+    assert all(one["native"][0] == "Good morning." != one["upstream"][0] for one in found.differences)
+    assert sum_up([found])[0]["games_that_differ"] == 1
 
 
 def test_what_upstream_cannot_load_is_an_error_and_the_process_lives_on(template, upstream):
@@ -261,6 +270,17 @@ def test_it_is_replaced_after_some_games_and_answers_the_same(make, env, monkeyp
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(("limit", "replaced"), [(1, True), (textworld.MEGABYTES_PER_PROCESS, False)])
+def test_it_is_replaced_when_it_has_grown(env, limit, replaced, monkeypatch):
+    monkeypatch.setattr(textworld, "MEGABYTES_PER_PROCESS", limit)
+    first, pid = started(env), pid_of(env)
+    assert env.step("look")[4]["action_valid"], "not in the middle of an episode"
+    assert pid_of(env) == pid
+    assert started(env) == first
+    assert (pid_of(env) != pid) is replaced
+    assert 20 < env._process._megabytes < 500
+
+
 def test_a_process_that_does_not_answer_is_ended(template, upstream, monkeypatch):
     monkeypatch.setattr(textworld, "SECONDS_PER_ANSWER", 0.01)
     process = UpstreamProcess(cached=True)
@@ -276,6 +296,16 @@ def test_an_interrupted_answer_is_not_taken_for_the_next_one(env, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             env.step("inventory")
     assert started(env) == first
+
+
+def test_worlds_that_share_a_process_do_not_answer_for_each_other(template, upstream):
+    first = UpstreamWorld(upstream, odd_house(0, template))
+    before = first.reset()
+    second = UpstreamWorld(upstream, odd_house(1, template))
+    assert second.reset() != before
+    with pytest.raises(EngineError, match="does not hold this game any more"):
+        first.step("look")
+    assert first.reset() == before
 
 
 def test_an_environment_that_is_forgotten_ends_its_process(houses, quick):
@@ -340,3 +370,14 @@ def test_a_game_of_another_domain_is_for_upstream_alone(make):
     assert (observation, info["action_valid"]) == ("You wave at nobody.", True)
     with pytest.raises(ConfigError, match="engine='native'"):
         _ = env.commands
+
+
+def test_each_game_of_a_vector_has_a_process(houses, quick):
+    options = {"data": str(houses), "split": "valid_seen"}
+    upstreams, natives = ALFWorldVectorEnv(2, engine="textworld", **options), ALFWorldVectorEnv(2, **options)
+    assert upstreams.reset(seed=3)[0] == natives.reset(seed=3)[0]
+    assert upstreams.step(["look", "inventory"])[0] == natives.step(["look", "inventory"])[0]
+    pids = [pid_of(game) for game in upstreams.envs]
+    assert len(set(pids)) == 2
+    upstreams.close()
+    assert not any(map(alive, pids))

@@ -1,8 +1,9 @@
-"""Many games at once: vectors, and the same answers in other processes and in threads."""
+"""Many games at once: vectors, and the same answers in other processes, in threads, in both, and in Ray's workers."""
 
 import itertools
 import multiprocessing
 import sys
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from skillc_gym.envs.alfworld.data import game_set as games_module
+from skillc_gym.envs.alfworld.data.game_set import FileGames
 from skillc_gym.envs.alfworld.data.games import open_games
+from skillc_gym.envs.alfworld.data.sources import open_source
+from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.vector import ALFWorldVectorEnv
 from skillc_gym.errors import ConfigError
@@ -58,6 +62,13 @@ def test_it_answers_as_the_sync_mode_does(options: dict, steps: int):
         found, expected = fast.step(actions), sync.step(actions)
         for ours, theirs in zip(found[1:4], expected[1:4], strict=True):
             assert ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("asked", [{"wrappers": [gym.Wrapper]}, {"vector_kwargs": {"copy": False}}])
+def test_what_is_for_the_sync_mode_goes_there_and_is_refused_by_the_fast_vector(asked: dict[str, Any]):
+    assert make("sync", num_envs=1, **asked).envs[0].spec.max_episode_steps == 50
+    with pytest.raises(gym.error.Error, match=next(iter(asked))):
+        make(**asked)
 
 
 def test_a_vector_has_games_and_can_be_made_again_from_its_spec():
@@ -128,3 +139,37 @@ def test_threads_that_share_games_answer_as_one_thread_does(folder, monkeypatch)
             assert list(pool.map(play, work)) == [expected[task_id] for task_id in work]
     finally:
         sys.setswitchinterval(interval)
+
+
+class Dropping(OrderedDict):
+    def get(self, key, default=None):
+        return self.pop(key, default)
+
+
+def test_another_thread_may_load_or_drop_a_game_at_any_moment(folder, monkeypatch):
+    games = FileGames(open_source(folder, "valid_seen"))
+    name = games.task_ids[0]
+    parse, waiting = Game.parse, [games.load]
+
+    def slowly(task_id: str, raw: Any) -> Game:
+        if waiting:
+            waiting.pop()(task_id)  # the other thread
+        return parse(task_id, raw)
+
+    monkeypatch.setattr(games_module.Game, "parse", slowly)
+    game = games.load(name)
+    assert games.load(name) is game
+    assert len(games._loaded) == 1
+    games._loaded = Dropping(games._loaded)
+    assert games.load(name) is game
+
+
+@pytest.mark.slow
+def test_rays_workers_answer_alike():
+    ray = pytest.importorskip("ray", reason="needs the ray extra")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers cannot import a test
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        assert ray.get(ray.remote(num_cpus=0)(native_transcript).remote()) == native_transcript()
+    finally:
+        ray.shutdown()

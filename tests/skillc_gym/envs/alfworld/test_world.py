@@ -58,10 +58,14 @@ def test_a_problem_is_read_in_lower_case_without_costs_comments_and_duplicates()
     ("old", "new", "message"),
     [
         ("(:goal (and (at a l)))", "", "no .:goal"),
+        ("(:goal (and (at a l)))", "(:goal a)", "not one condition"),
         ("(near a b)", "(near a c)", "'c', which is not declared"),
         ("(near a b)", "near", "which is no fact"),
+        ("a b - Object", "a a - Object", "twice"),
         (")))", ")", "cut off"),
         (")))", "))))", "without its"),
+        ("(near a b)", "(near ä b)", "outside ASCII"),
+        ("(:goal (and (at a l)))", "(:goal (and (at a l))) (:goal (and))", r"section \(:goal \.\.\.\) twice"),
         ("(:domain alfred)", "(:domain alfred) (:DOMAIN other)", "section .:domain .* twice"),
     ],
 )
@@ -167,15 +171,20 @@ def another_heat(raw):
     ("change", "message"),
     [
         (lambda raw: {**raw, "pddl_problem": None}, "no text under 'pddl_problem'"),
+        (lambda raw: {**raw, "walkthrough": "go"}, "walkthrough"),
         (lambda raw: {**raw, "pddl_domain": "(define (domain other))"}, "missing actions"),
         (replaced("pddl_problem", "(atLocation agent1", "(atlocation2 agent1"), "0 agents"),
+        (replaced("pddl_problem", "(:init", "(:init (holdsAny agent1)"), "hands"),
         (replaced("pddl_problem", "(:init", "(:init (inReceptacle agent1 agent1)"), "other types"),
         (another_heat, r"heatobject.*engine='textworld'"),
         (said("isclean(o:object) & issliced(o:object)", "isclean(o:object)"), "examineObject.*engine='textworld'"),
         (said("You close the {r.name}.", "You close the #other#."), "other"),
         (said("close {r}", "close {q}"), "'q'"),
+        (said("#examineObject.feedback#", "You see {o.name}."), "'#examineObject.feedback#' was expected"),
         (said("#cleanObject.feedback#", "#toggleObject.feedback#"), "one of 3 sentences.*engine='textworld'"),
+        (said('"list_empty"', '"no_list"'), "no rule 'list_empty'"),
         (said("action look", "deed look"), "'deed'"),
+        (said("template :: ", "template : "), "cannot be read"),
         (said("Your task is to:", "Your task is #to#:"), "not plain text"),
     ],
 )
@@ -197,6 +206,16 @@ def test_a_world_costs_next_to_nothing_once_its_game_is_loaded(template):
     grown = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert grown / len(worlds) < 2000
+
+
+def test_views_that_are_remembered_are_bounded(house):
+    game = house(2)[1]
+    world = World(game)
+    world.reset()
+    for step in range(5000):
+        commands = world.admissible
+        world.step(commands[step * 7919 % len(commands)])
+    assert len(game.offers) <= 256
 
 
 # Words ------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Goals: order, splits and prices; what a purchase is worth, which texts count as the same, the nouns of names."""
 
+import importlib.util
 import itertools
 import pickle
 import random
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_shop import SmallShop, make
 
-from skillc_gym.envs.webshop.catalog import open_catalog
+from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
+from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.goals.goals import NO_LIMIT, combination
 from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
 from skillc_gym.envs.webshop.goals.reward import (
@@ -25,7 +27,7 @@ from skillc_gym.envs.webshop.goals.reward import (
     type_score,
 )
 from skillc_gym.envs.webshop.goals.tables import Facts, draw_limit, open_goals, synthetic_table
-from skillc_gym.errors import ConfigError, MissingExtraError, UnknownNameError
+from skillc_gym.errors import CatalogError, ConfigError, MissingDataError, MissingExtraError, UnknownNameError
 
 MANY = SmallShop(makers=[f"Maker{number}" for number in range(100)])
 
@@ -41,6 +43,14 @@ def test_every_combination_of_options_is_a_goal_and_human_goals_keep_their_words
     assert (goal.options, goal.weight) == (("red",), 1.0)
 
 
+def test_a_product_without_instruction_or_with_an_empty_group_has_no_goal():
+    odd = [{"instruction": None}, {"options": {"color": ()}}, {}]
+    goals = open_goals(SmallShop(makers=(), extra=odd))
+    assert [goals.goal(index).asin for index in goals.range] == ["B000000002"]
+    with pytest.raises(MissingDataError, match="no synthetic instruction"):
+        open_goals(SmallShop(makers=(), extra=odd[:2]))
+
+
 def test_splits_are_disjoint_and_complete():
     parts = [set(open_goals(MANY, split=split).task_ids) for split in ("test", "valid", "train")]
     assert [len(part) for part in parts[:2]] == [500, 1000]
@@ -49,7 +59,9 @@ def test_splits_are_disjoint_and_complete():
     assert parts == [range(500), range(500), range(500, len(open_goals(MANY)))]
 
 
-@pytest.mark.parametrize("task_id", ["synthetic/-1", "synthetic/99999", "human/0", "synthetic/01", "synthetic/²"])
+@pytest.mark.parametrize(
+    "task_id", ["synthetic/-1", "synthetic/99999", "human/0", "synthetic/01", "synthetic/x", "", "synthetic/²"]
+)
 def test_unknown_task_ids_are_refused(shop, task_id):
     with pytest.raises(UnknownNameError, match="task id"):
         open_goals(shop).index(task_id)
@@ -226,12 +238,29 @@ def test_the_default_does_not_depend_on_what_is_installed_and_a_function_becomes
     tagger = noun_tagger(str.split)
     assert (tagger.nouns("Red Rug"), tagger.id) == (("Red", "Rug"), "function-str.split")
     assert noun_tagger(tagger) is tagger
-    with pytest.raises(ConfigError, match="noun_tagger"):
-        noun_tagger("../model")
-    with pytest.raises(ConfigError, match="gives the nouns of a name"):
-        noun_tagger(str.lower).nouns("rug")
+    for wrong in (3, "../model", "a..b", ""):
+        with pytest.raises(ConfigError, match="noun_tagger"):
+            noun_tagger(wrong)
+    for wrong in (str.lower, str.encode, lambda name: None):
+        with pytest.raises(ConfigError, match="gives the nouns of a name"):
+            noun_tagger(wrong).nouns("rug")
     with pytest.raises(MissingExtraError, match=r"skillc-gym\[spacy\]"):
         noun_tagger("en_no_such_model")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("en_core_web_sm") is None, reason="spaCy's model is not installed")
+def test_spacy_finds_nouns():
+    tagger = noun_tagger("spacy")
+    assert "rug" in tagger.nouns("a soft rug")
+    assert tagger.id.startswith("spacy-en_core_web_sm-")
+
+
+def halved(folder):
+    (folder / "nouns.bin").write_bytes((folder / "nouns.bin").read_bytes()[:40])
+
+
+def emptied(folder):
+    (folder / "nouns.bin").write_bytes(b"")
 
 
 def test_kept_nouns_are_those_of_the_tagger():
@@ -248,7 +277,19 @@ def test_kept_nouns_are_those_of_the_tagger():
     assert [kept(index) for index in range(30)] == [tuple(name.lower().split()) for name in tagged]
     assert keep_nouns(catalog, noun_tagger(slow)) == folder
     assert len(tagged) == 30
+    alike = noun_tagger(lambda name: ["x"])
+    alike.id = "slow 1"  # the same but for what no folder's name may hold
+    assert nouns_of(catalog, alike)(0) == ("x",)
     nobodys = noun_tagger(lambda name: [])
     with pytest.raises(ConfigError, match="'id'"):
         keep_nouns(catalog, nobodys)
     assert nouns_of(catalog, nobodys)(0) == ()
+
+
+@pytest.mark.parametrize("damage", [lambda folder: (folder / "ends.npy").unlink(), halved, emptied])
+def test_damaged_nouns_are_named(damage, tmp_path):
+    build_catalog(GeneratedSource(size=30, seed=6), tmp_path / "shop")
+    catalog = Catalog(tmp_path / "shop")
+    damage(keep_nouns(catalog, noun_tagger()))
+    with pytest.raises(CatalogError, match=r"nouns in .* are damaged .*delete that folder"):
+        nouns_of(catalog, noun_tagger())

@@ -16,8 +16,8 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.shop import nodes
 from skillc_gym.envs.webshop.shop.compat import FIXED, UPSTREAM, fixes
 from skillc_gym.envs.webshop.shop.nodes import Node, View, page_document, page_fragment
-from skillc_gym.envs.webshop.shop.pages import HOME, Page, parse_action, read_action, read_address
-from skillc_gym.envs.webshop.shop.store import Store
+from skillc_gym.envs.webshop.shop.pages import HOME, MAX_ACTION, Page, parse_action, read_action, read_address
+from skillc_gym.envs.webshop.shop.store import Store, open_store
 
 GREEDY = re.compile(r"(.+)\[(.+)\]")
 brackets = st.text(st.sampled_from("[]ab \n"), max_size=24)
@@ -37,9 +37,20 @@ def test_clicks_on_brackets_and_very_many_of_them():
     assert read("[" * 100_000) is read("click[]") is read("Click[a]") is None
 
 
-@pytest.mark.parametrize(("written", "shown"), [("", []), ("\n ", []), ("\t ", [" "]), ("\u00a0", ["\u00a0"])])
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("", []), ("\n ", []), ("\t ", [" "]), (" x ", [" x "]), ("\u00a0", ["\u00a0"]), ("\v", ["\v"])],
+)
 def test_blank_texts_vanish_or_shrink(written, shown):
     assert [node.text for node in nodes.shown([Node("text", written)])] == shown
+
+
+def test_rich_text_says_later_choices_first():
+    found = [Node("button", "Go"), Node("option", "red", "color"), Node("option", "big", "size"), Node("link", "B0")]
+    assert nodes.rich_text(found, lambda node: node.kind == "option") == (
+        "You have clicked big.\nYou have clicked red.\n[button] Go [button_]\n"
+        "  [clicked button] red [clicked button_]\n  [clicked button] big [clicked button_]\n\n[button] B0 [button_]\n"
+    )
 
 
 def test_the_options_of_a_purchase_are_safe_for_html():
@@ -81,6 +92,15 @@ def test_options_are_kept_on_sub_pages_and_impossible_actions_change_nothing(com
     assert walk.do("click[back to search]") == HOME
 
 
+@pytest.mark.parametrize("compat", ["upstream", "fixed"])
+def test_an_empty_value_is_listed_and_cannot_be_clicked(compat):
+    walk = Walk(compat, shop=SmallShop(makers=(), extra=[{"options": {"color": ("", "red"), "size": ("", "red")}}]))
+    body = walk.store.body(walk.do("search[thing]", "click[b000000000]"))
+    assert (body.clickables[-2:], "click[]" in body.actions) == (("", "red"), False)
+    walk.do("click[]")
+    assert not walk.moved
+
+
 @pytest.mark.parametrize(("compat", "reached"), [("upstream", False), ("fixed", True)])
 def test_bracketed_values_and_asins_in_lower_case(compat, reached):
     walk = Walk(compat, "Boxes")
@@ -88,6 +108,24 @@ def test_bracketed_values_and_asins_in_lower_case(compat, reached):
     assert walk.moved is reached
     walk.do("search[lower]", "click[b0lowcase]")
     assert walk.moved is reached
+
+
+def test_a_value_that_goes_on_behind_a_line_is_not_the_one_that_ends_there():
+    values = ("x", "x]\ny", "a\nb")
+    store = Store(SmallShop(makers=(), extra=[{"title": "Odd", "options": {"form": values}}]), FIXED)
+    chosen = {"click[x]\ny": "x", "click[x]\ny!": "x", "click[a\nb!": None}
+    for action, value in {**{f"click[{value}]": value for value in values}, **chosen}.items():
+        page = store.act(HOME.item(0), action, np.random.default_rng(0))
+        assert (page and page.options) == (value and (("form", value),))
+
+
+def test_ids_that_differ_in_case_alone_are_all_reached():
+    walk = Walk("fixed", shop=SmallShop(makers=(), extra=[{"asin": asin, "title": "Odd"} for asin in ("b6", "B6")]))
+    results, store = walk.do("search[odd]"), walk.store
+    assert store.body(results).clickables.count("b6") == 1
+    assert [walk.do("click[b6]").product, walk.do("click[< prev]", "click[b6]").product] == [0, 1]
+    links = [store.link(results, listing, np.random.default_rng(0)) for listing in store.listings(results)]
+    assert [store.page_at(link).product for link in links] == [0, 1]
 
 
 def test_values_of_two_groups():
@@ -122,8 +160,11 @@ def test_hidden_commands_of_the_search():
         walk = Walk("upstream")
         page = walk.do(f"search[{query}]")
         assert (len(page.hits) if walk.moved else None) == found
+    # They have no terms to count, and what only begins like one is a query.
     walk = Walk("upstream")
-    query = walk.do("search[<r>rug]")
+    long = walk.do(f"search[<c> beauty {' '.join(f'w{number}' for number in range(1100))}]")
+    assert (walk.moved, len(long.hits), long.cut) == (True, 2, False)
+    query = Walk("upstream").do("search[<r>rug]")
     assert walk.store.page_at(walk.store.address(query)) == query != query._replace(hits=())
 
 
@@ -143,6 +184,21 @@ def test_queries_of_too_many_terms_are_cut(compat, moved, term):
     assert (walk.moved, walk.page.cut) == (moved, moved)
     walk.do(f"search[{'rug ' * 5000}]")
     assert (walk.moved, walk.page.cut) == (compat == "upstream", compat == "fixed")
+
+
+def test_words_that_are_too_long_in_lower_case_are_not_searched_for():
+    query = f"search[{chr(0x130) * 2100}]"  # a capital that has two letters in lower case
+    assert len(query) < MAX_ACTION < len(query.lower())
+    for compat, moved in (("upstream", True), ("fixed", False)):
+        walk = Walk(compat)
+        walk.do(query)
+        assert (walk.moved, walk.store.page_at(walk.store.address(walk.page))) == (moved, walk.page)
+
+
+def test_random_results_are_drawn_again_at_every_turn():
+    walk = Walk("upstream", shop=SmallShop(makers=[f"M{number}" for number in range(20)]))
+    first, second = walk.do("search[<r>]").hits, walk.do("click[next >]").hits
+    assert (len(set(first)), len(second), first != second) == (50, 50, True)
 
 
 def test_options_are_marked_by_choice_or_address_and_followed_links_until_the_index_page():
@@ -197,14 +253,17 @@ nowhere
 results
 results?q=&page=1
 results?q=rug&page=0
+results?q=rug&page=-1
 results?q=rug&page=99999999999999999999
 results?q=rug&page=1&asin=B000000001
 results?q=rug&page=1&o.color=red
+item?q=rug&page=1
 item?q=rug&page=1&asin=nothing
 item?q=rug&page=1&asin=B000000001&o.color=plaid
 item?q=rug&page=1&asin=B000000001&o.color=red&o.color=navy+blue
 item?q=rug&page=1&asin=B000000001&tab=Features
 details?q=rug&page=1&asin=B000000001&tab=Secrets
+results?q=rug&page=1&seen=nothing
 results?q=%ff%fe&page=1
 """
 
@@ -287,6 +346,25 @@ def test_a_title_draws_a_page_as_it_does_upstream_unless_it_is_escaped(mode):
             assert observation.count("[button]") == observation.count("[button_]") == len(marked)
         assert ("buy now" in marked) is ("buy now" in info["clickables"])
         assert "[sep]" not in info["goal"].lower()
+
+
+def test_escaped_options_can_be_chosen_and_bought():
+    env = drawn("text", escape_markup=True)
+    label = "click[(button) small (button_)]"
+    assert label in play(env, *WALK)[-1]["available_actions"]
+    assert env.step(label)[-1]["selected_options"] == ["size (SEP) x: (button) small (button_)"]
+    assert env.step("click[buy now]")[2]
+
+
+@pytest.mark.parametrize("asin", ["[SEP]", "[button]"])
+def test_a_product_named_as_a_mark_has_an_address_that_leads_back(asin):
+    env = WebShopEnv(data=SmallShop(makers=(), extra=[{"asin": asin}]), escape_markup=True)
+    env.reset(seed=0)
+    for action in ("search[thing]", f"click[{escape_marks(asin).lower()}]", "click[< prev]"):
+        assert env.step(action)[-1]["action_valid"], action
+        state = env.snapshot().state
+        store = open_store(env.catalog, env.fixes, env.show_attributes, env.escape_markup)
+        assert store.page_at(store.address(state.page)) == state.page
 
 
 @given(st.text("[]SEPbutton_ ckd(", max_size=40))

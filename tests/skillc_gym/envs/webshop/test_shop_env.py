@@ -13,10 +13,11 @@ from small_shop import RUG, SmallShop, play, process
 
 import skillc_gym
 from skillc_gym.envs.webshop.env import OBSERVATION_MODES, TASK_TYPE, WebShopEnv
-from skillc_gym.envs.webshop.experts.shopper import Shopper, parse_instruction
+from skillc_gym.envs.webshop.experts.shopper import Shopper, choose, parse_instruction, read_item, read_results
 from skillc_gym.envs.webshop.shop.compat import REPLACED
 from skillc_gym.errors import ConfigError, UnknownNameError
 from skillc_gym.testing import TextEnvContract
+from skillc_gym.wrappers import DiscreteCommands
 
 SHOP = SmallShop()
 GENERATED = {"data": "generated", "num_products": 30}
@@ -104,20 +105,35 @@ def test_modes_show_the_same_pages_and_long_actions_are_searched_as_upstream_sea
     ("error", "said", "options"),
     [
         (UnknownNameError, "'image'", {"observation_mode": "image"}),
+        (UnknownNameError, "'old'", {"compat": "old"}),
+        (UnknownNameError, "'rgb'", {"render_mode": "rgb"}),
         (UnknownNameError, "human_goals", {"human_goal": True}),
-        (UnknownNameError, "expected one of", {"split": ["train"]}),
-        *((UnknownNameError, "verl-agent", {"goal_order": order}) for order in ("verl-agent:1:0", BEYOND)),
+        (UnknownNameError, "expected one of", {"goals": "animal"}),
+        *((UnknownNameError, "expected one of", {"split": split}) for split in ("dev", ["train"])),
+        *((UnknownNameError, "expected one of", {"goal_order": order}) for order in (None, ["upstream"])),
+        *((UnknownNameError, "verl-agent", {"goal_order": order}) for order in ("verl", "verl-agent:1:0", BEYOND)),
         (ConfigError, "'train' begins at goal 1500", {"split": "train"}),
         (ConfigError, "the split 'train' or 'test'", {"goal_order": "verl-agent:0:8"}),
-        (ConfigError, "seed_prices is a whole number from 0 up, got ", {"seed_prices": 1.5}),
+        *(
+            (ConfigError, "seed_prices is a whole number from 0 up, got ", {"seed_prices": seed})
+            for seed in (None, 1.5, "1", True, -1)
+        ),
         *((ConfigError, f"{name}= is upstream's name; instead, ", {name: 7}) for name in REPLACED),
+        (ConfigError, "session= is upstream's", {"session": 0}),
         (ConfigError, "data is 'generated', a folder", {"data": 5}),
+        (UnknownNameError, "compat", {"compat": ["fixed"]}),
         (ConfigError, "leave ", {"goals": "human", "human_goals": False}),
-        (ConfigError, "leave ", {"seed_prices": 1, "goal_order": "verl-agent:7"}),
+        (ConfigError, "nouns of a name", {"noun_tagger": str.lower}),
+        (ConfigError, "leave ", {"show_attributes": True, "show_attrs": False}),
+        (ConfigError, "leave ", {"data": {"products": "no.json", "num_products": 50}, "num_products": 100}),
+        *((ConfigError, "leave ", {"seed_prices": 1, "goal_order": f"verl-agent:7{more}"}) for more in ("", ":2")),
         (ConfigError, "make-catalog --num-products", {"num_products": 3}),
         (ConfigError, "needs data='generated'", {"generator": {"size": 3}}),
+        (ConfigError, "generator= is a dictionary", {"generator": "x"}),
         (UnknownNameError, "'size'", {**GENERATED, "generator": {"sice": 5}}),
+        (UnknownNameError, "num_products", {**GENERATED, "generator": {"num_products": 5}}),
         (ConfigError, "leave one out", {**GENERATED, "generator": {"size": 5}}),
+        (ConfigError, "whole number", {**GENERATED, "generator": {"seed": "x"}}),
     ],
 )
 def test_wrong_arguments_are_named(error, said, options):
@@ -134,6 +150,30 @@ def test_a_tagger_of_yours_is_named_in_results_and_copies_share_the_shop():
     assert twin.get_available_actions() == WebShopEnv(data=SHOP).get_available_actions()
     with pytest.raises(ResetNeeded):
         twin.get_instruction_text()
+
+
+def test_an_option_that_looks_like_a_pattern_is_one_command():
+    shop = SmallShop(makers=(), extra=[{"title": "Rug", "options": {"size": ("<small>", "large")}}])
+    commands = [
+        "search[rug]",
+        "search[<small> rug]",
+        "click[b000000000]",
+        "click[<small>]",
+        "click[large]",
+        "click[red]",
+    ]
+    env = DiscreteCommands(WebShopEnv(data=shop), commands)
+    assert env.reset(seed=0)[1]["action_mask"].tolist() == [1, 1, 0, 0, 0, 0]
+    env.step(0)
+    assert env.step(2)[-1]["action_mask"].tolist() == [0, 0, 0, 1, 1, 0]
+    assert env.step(3)[-1]["selected_options"] == ["size: <small>"]
+
+
+def test_groups_that_are_written_alike_without_marks_stay_two():
+    groups = {"[SEP]": ("one", "two"), "(SEP)": ("three",)}
+    env = WebShopEnv(data=SmallShop(makers=(), extra=[{"title": "Rug", "options": groups}]), escape_markup=True)
+    *_, info = play(env, "search[rug]", "click[b000000000]")
+    assert {"one", "two", "three"} <= {*info["clickables"]}
 
 
 def test_other_processes_play_the_same():
@@ -178,6 +218,18 @@ def test_instructions_are_read():
 def test_any_instruction_can_be_read(text):
     shopper = Shopper(text)
     assert shopper.act("", ["search[<query>]"]).startswith("search[")
+
+
+def test_pages_are_read_as_they_are_written(env, shop):
+    observation, *_, info = play(env, "search[rug]")
+    listed = read_results(observation, info["available_actions"])
+    assert [entry.asin for entry in listed] == [f"b00000000{place}" for place in range(10)]
+    assert (listed[0].title, listed[0].price) == ("Alderon Soft Rug for Home", 12.5)
+    observation, *_, info = env.step("click[b000000001]")
+    item = read_item(observation, info["available_actions"])
+    assert item.groups == tuple(shop.product(1).options.items())
+    assert (item.title, item.price) == ("Brivane Soft Rug for Home", 15.5)
+    assert choose(parse_instruction("Find me rugs with color: red, and size: small"), item) == (["red", "small"], 2.0)
 
 
 @pytest.mark.parametrize(("goals", "steps"), [("synthetic", 15), ("human", 15), ("synthetic", 8)])

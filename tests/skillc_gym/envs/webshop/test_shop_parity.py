@@ -54,7 +54,7 @@ def test_sessions_are_numbers_of_goals(env):
     wrapped = SkillCurriculum(SkillInjection(env, "webshop"), {"task_types": ("shopping",)})
     for options in ({"session": 3}, {"task_id": 3}, {"task_id": "synthetic/3"}):
         assert wrapped.reset(options=options)[1]["task_id"] == "synthetic/3"
-    for options in ({"session": "3"}, {"session": True}, {"session": 1, "task_id": 1}):
+    for options in ({"session": "3"}, {"session": True}, {"session": np.arange(2)}, {"session": 1, "task_id": 1}):
         with pytest.raises(ConfigError, match="number of a goal"):
             env.reset(options=options)
 
@@ -101,8 +101,13 @@ def test_features_of_pictures(shop, tmp_path):
     assert env.get_image().sum() == 512
     play(env, "search[thing]", "click[b000000000]", "click[description]")
     assert env.get_image().sum() == 0, "that page shows no picture"
+    np.savez(tmp_path / "short.npz", urls=np.array([url]), features=np.ones((1, 3), np.float32))
     (tmp_path / "broken.npz").write_bytes(b"PK")
-    for error, said, name in ((MissingDataError, "image_features=", "none"), (CatalogError, "urls and", "broken")):
+    for error, said, name in (
+        (MissingDataError, "image_features=", "none"),
+        (CatalogError, "512", "short"),
+        (CatalogError, "urls and features", "broken"),
+    ):
         with pytest.raises(error, match=said):
             WebShopEnv(data=shop, image_features=tmp_path / f"{name}.npz")
 

@@ -15,9 +15,11 @@ from benchmarks.parity_alfworld import compare
 from skillc_gym.envs.alfworld.data.games import open_games
 from skillc_gym.envs.alfworld.engine.game import Game
 from skillc_gym.envs.alfworld.engine.world import World
-from skillc_gym.envs.alfworld.experts.explorer import Explorer
+from skillc_gym.envs.alfworld.experts.explorer import Explorer, parse_goal
 from skillc_gym.envs.alfworld.experts.planner import Planner
 from skillc_gym.envs.alfworld.generate import GeneratedGames, convention_skills, proved_by_planner
+from skillc_gym.envs.alfworld.generate import games as games_module
+from skillc_gym.envs.alfworld.generate import house as sampling
 from skillc_gym.envs.alfworld.generate.conventions import skill_of_game
 from skillc_gym.envs.alfworld.generate.games import GameSpec, difficulty_of, numbers
 from skillc_gym.envs.alfworld.generate.knobs import SIZES
@@ -199,21 +201,43 @@ def test_each_knob_moves_what_it_says_from_end_to_end(knob: str, ends: tuple, mo
     assert all((after[name] - before[name]) * way > 0 for name, way in moves.items())
 
 
+def test_real_houses_hold_together():
+    """Things that lie nowhere else, rooms that a task needs, and objects that cannot be taken."""
+    games = GeneratedGames("train", games_per_type=8, size="real", mix="real")
+    fixed = 0
+    for found in map(games.load, games.task_ids):
+        taken = {found.objects[thing].rsplit(" ", 1)[0] for thing in found.pickupable}
+        assert parse_goal(found.task).thing in taken
+        assert not taken & {"houseplant", "television", "desklamp", "floorlamp"}
+        fixed += any(thing.startswith(("houseplant", "television")) for thing in found.objects)
+    assert fixed > len(games.task_ids) // 4
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"receptacles": 3}, ConfigError, "receptacles is a whole number from 4 to 100, got 3"),
         ({"objects": [9, 6]}, ConfigError, "[lowest, highest]; got [9, 6]"),
+        ({"hidden": True}, ConfigError, "got True"),
+        ({"spares": -1}, ConfigError, "spares is a whole number from 0 to 20, got -1"),
         ({"convention": "drown"}, ConfigError, "convention (or 'drawn') is a whole number from 0 up, got 'drown'"),
         ({"rooms": ["kitchin"]}, UnknownNameError, "Did you mean 'kitchen'"),
+        ({"rooms": []}, ConfigError, "got none"),
         ({"rooms": ["bathroom"]}, ConfigError, "Tasks of type 'look' need a living room, bedroom"),
         ({"difficulty": 2}, ConfigError, "difficulty is a number between 0 and 1; got 2"),
+        ({"difficulty": []}, ConfigError, "got []"),
         ({"difficulty": [0.5, 0.5001]}, ConfigError, "differ by a thousandth"),
         ({"mix": "realistic"}, UnknownNameError, "mix of task types 'realistic'"),
+        ({"mix": {"heet": 1}}, UnknownNameError, "heet"),
         ({"mix": {"heat": 0}}, ConfigError, "gives no weight"),
+        ({"mix": {"heat": 10**400}}, ConfigError, "from 0 to 1e+100"),
         ({"mix": {"heat": 1, "pick_heat_then_place_in_recep": 2}}, ConfigError, "names a task type twice"),
+        ({"mix": [1, 2]}, ConfigError, "weights such as"),
         ({"hiden": 1}, UnknownNameError, "Did you mean 'hidden'"),
-        ({"size": "huge"}, UnknownNameError, "small, medium, large, real"),
+        *(({"size": size}, UnknownNameError, "small, medium, large, real") for size in ("huge", ["small"])),
+        ({"seed": True}, ConfigError, "seed is a whole number from 0 up, got True"),
+        ({"seed": {1}}, ConfigError, "numbers and names"),
+        ({"games_per_type": 0}, ConfigError, "games_per_type is a whole number from 1 up, got 0"),
     ],
 )
 def test_bad_options_are_named(options, error, message):
@@ -221,10 +245,27 @@ def test_bad_options_are_named(options, error, message):
         open_games("generated", generator={"games_per_type": 1, **options})
 
 
-def test_options_are_a_dictionary_for_generated_games():
+def test_options_are_a_dictionary_for_generated_games_and_names_those_there_are():
     for data, generator in (("generated", "small"), ("/tmp", {"size": "small"})):
         with pytest.raises(ConfigError, match=r"a dictionary such as|data='generated'"):
             open_games(data, generator=generator)
+    for ask in (GeneratedGames, GeneratedGames(games_per_type=1).raw):
+        with pytest.raises(UnknownNameError, match=r"split|task id"):
+            ask("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "found", "words"),
+    [
+        (sampling, "_task", None, r"none of a task 'heat'.*more scenes"),
+        (games_module, "_hundredth", 0, "belongs to the split 'valid_seen'"),
+    ],
+)
+def test_options_without_a_house_are_an_error_and_not_an_endless_search(monkeypatch, module, name, found, words):
+    monkeypatch.setattr(module, name, lambda *_: found)
+    monkeypatch.setattr(module, "MAX_TRIES", 20)
+    with pytest.raises(ConfigError, match=words):
+        generate_game("heat", seed=0, split="valid_seen")
 
 
 @pytest.mark.parametrize(("seed", "size", "spares"), [(1, "real", 2), (9, "small", 20)])
@@ -276,6 +317,22 @@ def played_in_their_place(convention: int | str, *, told: bool) -> list[bool]:
             assert info["action_valid"]
         wins.append(info["won"] == 1.0)
     return wins
+
+
+def test_a_skill_of_another_convention_leaves_no_one_in_a_loop():
+    games = GeneratedGames("train", "pick", games_per_type=12, convention=3)
+    for game in map(games.load, games.task_ids):
+        world, explorer = World(game), Explorer("pick", game.goal, skill="its place is the aquarium")
+        observation = world.reset()
+        while explorer.thought != "done":
+            observation, valid = world.step(explorer.act(observation, world.admissible))
+            assert valid
+
+
+@pytest.mark.parametrize("no_number", ["drawn", None, -1, True, 3.0])
+def test_a_convention_is_a_number(no_number):
+    with pytest.raises(ConfigError, match="A convention is a whole number from 0 up"):
+        convention_skills(no_number)
 
 
 def test_a_game_that_says_its_place_has_the_skill_of_the_library():

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from unittest.mock import MagicMock, patch
 
 import gymnasium
 import numpy as np
@@ -18,8 +19,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from small_shop import RUG, SHOP, SmallShop, play, process
 
-from skillc_gym.envs.webshop.browser.chromium import Browser
+from skillc_gym.envs.webshop.browser import tabs
+from skillc_gym.envs.webshop.browser.chromium import Browser, PageMovedError
 from skillc_gym.envs.webshop.browser.launch import BROWSERS, SHELLS, BrowserSettings
+from skillc_gym.envs.webshop.browser.tabs import BrowserPool, SiteLostError, Tab
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.site.app import Site
 from skillc_gym.envs.webshop.site.server import ThreadedSite, address_of_socket, bound_socket, open_site
@@ -74,6 +77,14 @@ def said_by(env):
     """What the browser has logged since it was last asked."""
     found = browser_of(env).driver.execute("getLog", {"type": "browser"})
     return [entry["message"] for entry in found["value"]]
+
+
+def test_a_tab_whose_document_has_no_root_yet_is_led_to_the_page(make_env):
+    env = make_env(transport="swap")
+    first = env.reset(seed=0)
+    env.unwrapped._tab.ask("document.documentElement.remove(); return ''")
+    assert env.reset(seed=0) == first
+    assert env.reset(options={"session": 3}) == env.reset(options={"task_id": "synthetic/3"})
 
 
 def test_pictures_show_the_page_however_late_its_files_come(make_env, monkeypatch):
@@ -170,7 +181,10 @@ def test_a_site_elsewhere_may_end_and_come_back(make_env):
         make_env(url=site.url)
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", b"SSH-2.0-OpenSSH\r\n"])
+@pytest.mark.parametrize(
+    "answer",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1]"],
+)
 def test_what_is_no_site_is_an_error_in_words(make_env, answer):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -185,8 +199,34 @@ def test_what_is_no_site_is_an_error_in_words(make_env, answer):
         with pytest.raises(EngineError, match="does not answer"):
             make_env(url=f"http://127.0.0.1:{server.getsockname()[1]}")
         thread.join()
-    with pytest.raises(ConfigError, match="url= is an address"):
-        make_env(url="http://127.0.0.1:99999")
+    for port in ("abc", "99999"):
+        with pytest.raises(ConfigError, match="url= is an address"):
+            make_env(url=f"http://127.0.0.1:{port}")
+
+
+def test_a_moment_that_cannot_be_gone_back_to_changes_nothing(make_env, monkeypatch):
+    env, native = make_env(), WebShopEnv(data=SHOP)
+    for each in (env, native):
+        each.reset(seed=0)
+    home = env.snapshot()
+    assert env.step("search[alderon rug]") == native.step("search[alderon rug]")
+    with monkeypatch.context() as away:
+        away.setattr(Tab, "go", lambda self, url: (_ for _ in ()).throw(SiteLostError("away")))
+        with pytest.raises(EngineError, match="away"):
+            env.restore(home)
+    assert env.step("click[next >]") == native.step("click[next >]")
+
+
+def test_a_browser_may_be_released_while_another_one_starts(monkeypatch):
+    pool, first = BrowserPool(2, BrowserSettings()), MagicMock()
+    pool._browsers[0], pool._users[0] = first, 1
+    # As the collector may have it, in this very thread.
+    monkeypatch.setattr(tabs, "Browser", lambda settings: pool.release(first) or MagicMock())
+    thread = threading.Thread(target=pool.acquire, daemon=True)
+    thread.start()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+    assert pool._browsers[0] is None
 
 
 def test_a_hostile_page_asks_nothing_of_anybody(make_env, monkeypatch):
@@ -203,6 +243,18 @@ def test_a_hostile_page_asks_nothing_of_anybody(make_env, monkeypatch):
     for action in (f"search[{hostile.title[-12:]}]", f"click[{hostile.asin.lower()}]", "click[description]"):
         assert env.step(action)[-1]["action_valid"]
     assert said_by(env) == []
+
+
+@pytest.mark.parametrize("transport", ["served", "swap"])
+def test_what_is_left_of_earlier_pages_is_collected(make_env, monkeypatch, transport):
+    monkeypatch.setattr(tabs, "_MOST_PAGES", 4)
+    env = make_env(transport=transport)
+    with patch.object(Browser, "command", autospec=True, side_effect=Browser.command) as command:
+        collected = []
+        for _ in range(3):
+            play(env, *RUG)
+            collected.append(sum("HeapProfiler.collectGarbage" in call.args for call in command.mock_calls))
+    assert (collected[0], collected[-1]) == (0, 1)
 
 
 def test_a_forgotten_environment_ends_its_browser(make_env):
@@ -256,8 +308,12 @@ def test_nothing_is_left_of_a_killed_parent(chromium, name):
     ("error", "said", "options"),
     [
         (UnknownNameError, "'pigeon'", {"transport": "pigeon"}),
-        (ConfigError, "timeout is", {"timeout": 0}),
-        (ConfigError, "viewport=", {"viewport": (99, 100)}),
+        (UnknownNameError, "'url'", {"observation_mode": "url"}),
+        (UnknownNameError, "'ansi'", {"render_mode": "ansi"}),
+        *((ConfigError, "timeout is", {"timeout": seconds}) for seconds in (0, -1.0)),
+        *((ConfigError, "viewport=", {"viewport": size}) for size in ((99, 100), (100, 10_001), "wide")),
+        (ConfigError, "browsers=", {"browsers": 0}),
+        (ConfigError, "url=", {"url": "nowhere"}),
         (MissingDataError, "apt-get install chromium", {"browser": "/no/chromium"}),
     ],
 )
@@ -288,7 +344,7 @@ def tab(browser):
     browser.close_tab(handle)
 
 
-@pytest.mark.parametrize("value", ["\u2028 </script> \ud800 😀 \x00", {"a": [1, None, True]}, "`${1}`'\"\\"])
+@pytest.mark.parametrize("value", ["\u2028 </script> \ud800 😀 \x00", {"a": [1, None, True]}, [], "`${1}`'\"\\"])
 def test_values_go_there_and_come_back(browser, tab, value):
     found = browser.script(tab, "return [arguments.length, JSON.stringify(arguments[0]), arguments[0]]", value)
     assert (found[0], json.loads(found[1]), found[2]) == (1, value, value)
@@ -296,9 +352,35 @@ def test_values_go_there_and_come_back(browser, tab, value):
 
 def test_promises_are_waited_for_and_failing_scripts_are_errors(browser, tab):
     assert browser.script(tab, "return new Promise((kept) => setTimeout(() => kept(7), 20))") == 7
+    assert browser.script(tab, "") is None
     for script in ("return nothing.at.all", "return Promise.reject(new Error('nothing'))"):
         with pytest.raises(EngineError, match="nothing"):
             browser.script(tab, script)
+
+
+def test_a_page_that_is_left_takes_its_promises_with_it(browser, tab):
+    leave = "setTimeout(() => { location.href = 'about:blank?next' }, 50)"
+    with pytest.raises(PageMovedError):
+        browser.script(tab, f"{leave}; return new Promise(() => 0)")
+
+
+def test_no_address_is_dropped_however_fast_they_come(browser, tab):
+    assert browser.script(tab, "for (let i = 0; i < 400; i++) location.hash = i; return location.hash") == "#399"
+
+
+def test_nothing_is_drawn_where_nobody_looks(browser, tab):
+    if browser.driver.capabilities["browserName"] != "chrome-headless-shell":
+        pytest.skip("needs Chromium's headless shell")
+    drawn = "new Promise((drawn) => requestAnimationFrame(() => drawn('drawn')))"
+    waited = "new Promise((kept) => setTimeout(() => kept('not drawn'), 200))"
+    assert browser.script(tab, f"return Promise.race([{drawn}, {waited}])") == "not drawn"
+
+
+def test_the_last_tab_may_be_closed(browser):
+    for _ in range(2):
+        handle = browser.tab()
+        assert browser.script(handle, "return 1 + 1") == 2
+        browser.close_tab(handle)
 
 
 def test_nobody_answers_where_there_is_no_site(browser, tab):

@@ -129,6 +129,13 @@ def test_options_without_a_groups_name_are_chosen(trio):
     assert trio.browsers["served"].parsed_page.selected == [": one", "color: color"]
 
 
+def test_options_that_go_on_behind_a_line_are_chosen(chromium):
+    trio = Trio(data=SmallShop(makers=(), extra=[{"title": "Odd", "options": {"form": ("x", "x] y\nz")}}]))
+    trio.play_script("search[odd]", "click[b000000000]", "click[x] y\nz]", "click[x]\nmore", "click[x] y\nq]")
+    assert trio.browsers["swap"].parsed_page.selected
+    trio.close()
+
+
 def test_any_words_can_be_searched_for(trio):
     odd = ("a/b rug", "../..", '"><script>x</script> rug', "röd 😀", "rug\x07bell", "rug\ud800", "a[", "]", "\u200brug")
     trio.play_script(*(f"search[{words}]" for words in (*odd, " ")), "click[next >]", "click[< prev]")

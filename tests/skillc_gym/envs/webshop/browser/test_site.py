@@ -1,9 +1,11 @@
 """The site without a browser: what it serves, whom it serves, and what it does with anything else."""
 
+import copy
 import json
 import random
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from html import unescape
 from urllib.parse import quote
 
@@ -11,15 +13,19 @@ import pytest
 from page_reader import Reader, Visitor
 from small_shop import HOSTILE, SHOP, SmallShop
 
+from skillc_gym.envs.webshop.browser.parsed_page import Control, ParsedPage
 from skillc_gym.envs.webshop.browser.transports import RemoteSite
 from skillc_gym.envs.webshop.env import WebShopEnv
+from skillc_gym.envs.webshop.shop.pages import HOME
 from skillc_gym.envs.webshop.site.access import AGENT, HEADERS, PERSON, TicketIssuer
+from skillc_gym.envs.webshop.site.episodes import replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl
 from skillc_gym.errors import ConfigError
 
 NATIVE = WebShopEnv(data=SHOP, observation_mode="html")
+LARGE = SmallShop(makers=[f"Maker{number}" for number in range(20)])
 JSON = {"content-type": "application/json"}
 
 
@@ -111,7 +117,7 @@ def test_tickets_cannot_be_forged_or_changed(visitor, site, monkeypatch):
 
 
 def test_foreign_names_and_forms_of_foreign_pages_are_turned_away(visitor):
-    for host, status in (("evil.example:1", 403), ("[::1", 403), ("localhost:9", 200)):
+    for host, status in (("evil.example", 403), ("evil.example:1", 403), ("[::1", 403), ("localhost:9", 200)):
         assert visitor.ask("GET", "/", host=host) == status
     visitor.begin(0)
     for origin, status in (("http://evil.example", 403), ("null", 403), (f"http://{visitor.host}", 303)):
@@ -125,7 +131,7 @@ def test_forms_and_requests_that_make_no_sense(visitor):
     assert visitor.ask("PUT", visitor.at) == 405
     visitor.begin(0, person=True)
     assert visitor.ask("GET", visitor.at, referer="http://[") == 200
-    for body in (b"{", b"3", b"[" * 50_000):
+    for body in (b"{", b"[]", b"3", b"[" * 50_000):
         assert visitor.ask("POST", "/episodes", body, **JSON) == 400
     for task in (10**9, -1, "synthetic/x", [1], {"a": 1}, 1.5):
         assert visitor.ask("POST", "/episodes", json.dumps({"task": task}).encode(), **JSON) == 404
@@ -206,6 +212,16 @@ def test_a_persons_receipt_says_what_would_have_fitted(visitor):
         assert part in said
 
 
+def test_who_bought_the_best_there_is_reads_of_nothing_better(visitor):
+    visitor.begin(0, person=True)
+    visitor.search("alderon lamp")
+    visitor.open("B000000002")
+    for pair in (("color", "titanium"), ("size", 'large 12" [xl]'), ("click", "buy now")):
+        visitor.post(pair)
+    assert "color: titanium</span> <strong>does not fit" in visitor.page
+    assert "What would have fitted" not in visitor.page
+
+
 def test_tasks_are_drawn_as_in_the_text_environment():
     """Upstream's draw is one place late: of two goals it never gives the first."""
     shop = SmallShop(makers=(), extra=[{"options": {"color": ("red", "blue")}}])
@@ -216,6 +232,33 @@ def test_tasks_are_drawn_as_in_the_text_environment():
             assert running.site.tickets.read(visitor.ticket).task == 1
 
 
+def test_upstreams_random_results_are_those_of_the_episodes_generator():
+    env = WebShopEnv(data=LARGE, compat="upstream")
+    env.reset(seed=4, options={"task_id": env.task_ids[0]})
+    drawn = copy.deepcopy(env.np_random)
+    env.step("search[<r>]")
+    front = ShopFront(WebShopEnv(data=LARGE, compat="upstream"))
+    assert front.act(0, HOME, "search[<r>]", drawn) == env.snapshot().state.page._replace(reward=0.0)
+    assert front.act(0, HOME, "search[<r>]") == front.act(0, HOME, "search[<r>]") != front.act(1, HOME, "search[<r>]")
+
+
+def test_what_a_person_found_by_upstreams_random_results_is_kept_as_it_was(tmp_path):
+    kept, shop = tmp_path / "kept.jsonl", {"data": LARGE, "compat": "upstream"}
+    with ThreadedSite(open_site(shop, record=kept)) as running:
+        visitor = Visitor(running.url)
+        visitor.begin(3, person=True)
+        visitor.search("<r> x")
+        visitor.get(Reader(visitor.page).links[0])
+        visitor.post(("click", "buy now"))
+    (episode,) = read_jsonl(kept)
+    assert [turn.action_valid for turn in episode.turns] == [True] * 3
+    front = ShopFront(WebShopEnv(**shop))
+    assert replay_rows([episode], front)
+    moved = replace(episode, turns=[replace(episode.turns[0], action="search[nothing at all]"), *episode.turns[1:]])
+    with pytest.raises(ConfigError, match="leads nowhere here"):
+        replay_rows([moved], front)
+
+
 def test_a_site_with_other_goals_is_another_shop(site):
     RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP)))
     for options, said in (({"goal_order": "verl-agent"}, "goals_sha256"), ({"seed_prices": 3}, "prices_sha256")):
@@ -223,7 +266,7 @@ def test_a_site_with_other_goals_is_another_shop(site):
             RemoteSite(site.url, ShopFront(WebShopEnv(data=SHOP, **options)))
 
 
-def test_a_site_of_a_split_is_refused_to_who_plays_others():
+def test_a_site_of_a_split_is_refused_to_who_plays_others_and_a_locked_one_wants_its_token():
     data = {"generator": {"size": 500}, "data": "generated"}
     with ThreadedSite(open_site({**data, "split": "test"})) as running:
         RemoteSite(running.url, ShopFront(WebShopEnv(**data, split="test")))
@@ -266,7 +309,7 @@ def test_recorded_episodes_are_shown_side_by_side():
             frames = [unescape(frame) for frame in re.findall('<iframe src="(.*?)"', visitor.page)]
             assert [frame.split("/")[3].partition("?")[0] for frame in frames] == shown
             assert all(visitor.get(frame) == 200 for frame in frames)
-        for odd in ("?step=99999999999", "?step=%C2%B2", ""):
+        for odd in ("?step=99999999999", "?step=-1", "?step=%C2%B2", ""):
             assert visitor.get("/replays/0" + odd) == 200
         assert visitor.get("/replays/9") == visitor.get("/replays/" + "9" * 5_000) == 404
     with pytest.raises(ConfigError, match="data and the options"):
@@ -277,3 +320,17 @@ def test_recorded_episodes_are_shown_side_by_side():
 def test_episodes_are_shown_by_a_site_with_their_options(options):
     shop = {"data": SmallShop(makers=(), extra=[{"instruction": "Find me [SEP] things"}]), **options}
     assert open_site(shop, episodes=[recorded("search[things]", task_id=None, env=WebShopEnv(**shop))])
+
+
+def test_a_taken_port_is_named(site):
+    with pytest.raises(ConfigError, match="another host or port"):
+        ThreadedSite(site.site, port=int(site.url.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize(("seen", "opened"), [((False, False), 0), ((True, False), 1), ((True, True), 1)])
+def test_of_products_with_one_label_the_first_is_opened_that_was_not_looked_at(seen, opened):
+    links = tuple(
+        Control("link", text, "", "/", chosen) for text, chosen in zip(("b0twin", "B0TWIN"), seen, strict=True)
+    )
+    page = ParsedPage(0, "", "", "results", {}, [], frozenset(), links, None, False, None)
+    assert page.control("b0twin") == opened

@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from page_reader import Visitor
@@ -13,6 +14,7 @@ from small_shop import SHOP, process
 
 from skillc_gym.envs.webshop.site import limits
 from skillc_gym.envs.webshop.site.server import ThreadedSite, open_site
+from skillc_gym.episodes import read_jsonl
 from skillc_gym.errors import ConfigError
 
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "
@@ -55,7 +57,7 @@ def test_unfinished_requests_lock_nobody_out_and_fill_no_log(tmp_path, unfinishe
     assert (tmp_path / "log").stat().st_size < 20_000
 
 
-@pytest.mark.parametrize("said", [b"", FORM])
+@pytest.mark.parametrize("said", [b"", HEAD, FORM])
 def test_who_does_not_finish_is_cut_off(monkeypatch, caplog, said):
     monkeypatch.setattr(limits, "SECONDS", 0.4)
     with ThreadedSite(open_site({"data": SHOP})) as site, opened(site.url.partition("//")[2], said) as connection:
@@ -73,6 +75,12 @@ def test_a_log_has_so_many_lines_a_minute(caplog):
         for number in range(1_000):
             logger.warning("line %d", number)
     assert len(caplog.records) == 20
+    quiet = limits.Quiet(most=1, seconds=0.05)
+    records = [logging.LogRecord("x", logging.INFO, "", 0, "said", (), None) for _ in range(3)]
+    assert [quiet.filter(record) for record in records] == [True, False, False]
+    time.sleep(0.1)
+    assert quiet.filter(records[0])
+    assert "2 lines left out" in records[0].getMessage()
 
 
 @pytest.mark.parametrize("compat", ["fixed", "upstream"])
@@ -98,10 +106,39 @@ def test_demonstrations_fill_no_disk(tmp_path, caplog):
         open_site({"data": SHOP}, record=kept, record_limit=1)
 
 
-def test_a_site_answers_to_the_names_that_it_was_given():
-    with ThreadedSite(open_site({"data": SHOP}, host="127.0.0.2", names=["Desk.local"])) as running:
-        asked = ["127.0.0.2", "desk.local", "DESK.local", "localhost", "elsewhere"]
-        assert [Visitor(running.url).ask("GET", "/", host=name) for name in asked] == [200] * 4 + [403]
+def test_a_file_that_cannot_be_written_breaks_no_purchase_and_no_other_demonstration(tmp_path, monkeypatch, caplog):
+    kept, plain = tmp_path / "kept.jsonl", Path.open
+
+    def full(self, *how, **kind):
+        file = plain(self, *how, **kind)
+        write = file.write
+
+        def half(line):
+            write(line[:40])
+            raise OSError(28, "No space left on device")
+
+        file.write = half
+        return file
+
+    with ThreadedSite(open_site({"data": SHOP}, record=kept)) as site:
+        assert Visitor(site.url).buy(3, person=True) == 200
+        monkeypatch.setattr(Path, "open", full)
+        assert Visitor(site.url).buy(3, person=True) == 200
+        monkeypatch.setattr(Path, "open", plain)
+        assert Visitor(site.url).buy(3, person=True) == 200
+    assert "No space left" in caplog.text
+    assert len(read_jsonl(kept)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [({"host": "127.0.0.2"}, ["127.0.0.2"]), ({"names": ["Desk.local"]}, ["desk.local", "DESK.local"])],
+)
+def test_a_site_answers_to_the_names_that_it_was_given(options, names):
+    with ThreadedSite(open_site({"data": SHOP}, **options)) as running:
+        asked = [*names, "localhost", "elsewhere"]
+        found = [Visitor(running.url).ask("GET", "/", host=name) for name in asked]
+        assert found == [200] * (len(asked) - 1) + [403]
 
 
 def test_two_sites_on_a_machine_do_not_take_each_others_cookies():
