@@ -20,7 +20,7 @@ import gymnasium
 import skillc_gym.envs
 from skillc_gym.chat import ChatFormat
 from skillc_gym.envs.warm_start import WarmStart
-from skillc_gym.errors import ConfigError, SkillCError, UnknownNameError, unknown_name
+from skillc_gym.errors import ConfigError, SkillCError, unknown_name
 from skillc_gym.lazy import load_module, load_reference
 from skillc_gym.values import require_several
 
@@ -231,8 +231,6 @@ def make_env(env_id: str, /, **given: Any) -> gymnasium.Env[Any, Any]:
     """
     try:
         return gymnasium.make(env_id, **given)
-    except gymnasium.error.UnregisteredEnv as error:
-        raise _unknown_env(env_id) from error
     except SkillCError:
         raise
     except (TypeError, ValueError, gymnasium.error.Error) as error:
@@ -243,17 +241,13 @@ def make_env(env_id: str, /, **given: Any) -> gymnasium.Env[Any, Any]:
         ) from error
 
 
-def _unknown_env(env_id: str) -> UnknownNameError:
-    remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
-    return unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy)
-
-
 def check_env_options(env_id: str, names: Iterable[str]) -> None:
     """Refuses (UnknownNameError) an environment that is not there, or arguments that it does not take."""
     try:
         gymnasium.spec(env_id)
     except gymnasium.error.UnregisteredEnv as error:
-        raise _unknown_env(env_id) from error
+        remedy = "Registered ids such as skillc/ALFWorld-v0 work too."
+        raise unknown_name("environment", env_id, [spec.name for spec in env_specs()], remedy) from error
     except gymnasium.error.Error:  # no id at all, of which making it tells
         return
     known = _parameters(env_id)

@@ -45,8 +45,6 @@ def test_words_are_shuffled_or_blanked_and_lines_stay_as_long(text):
     assert Counter(shuffled.split()) == Counter(text.split())
     assert set(blank.split()) <= {FILLER}
     assert control_library(library, "shuffled") == control_library(library, "shuffled")
-    for kind in ALFWORLD.task_types:
-        assert control_library(ALFWORLD, "shuffled").for_task(kind).text != ALFWORLD.for_task(kind).text
 
 
 @pytest.mark.parametrize("control", ["shuffled", "blank"])
@@ -54,13 +52,6 @@ def test_a_control_is_as_long_as_the_skill_at_every_grade(control):
     own, changed = ALFWORLD.graded("minimal"), control_library(ALFWORLD, control).graded("minimal")
     for kind in ALFWORLD.task_types:
         assert len(changed.for_task(kind).text.split()) == len(own.for_task(kind).text.split())
-    assert control_library(ALFWORLD, control).sha256 == control_library(ALFWORLD, control).graded("full").sha256
-    long = [
-        Skill(name, "", (name[-1],), "Search first.") for name in ("a" * 63 + "b", "a" * 63 + "c", "a.b." * 15 + "d")
-    ]
-    names = {skill.name for skill in control_library(SkillLibrary("mine", tuple(long)), control).skills}
-    assert len(names) == 3
-    assert max(map(len, names)) <= 64
 
 
 @pytest.mark.parametrize("other", ["wrong", "general"])
@@ -86,8 +77,6 @@ def test_what_cannot_be_is_refused(name, fault):
         load_library(name)
     with pytest.raises(SkillFileError, match="it is one of wrong, shuffled, blank, general"):
         control_library(ALFWORLD, "empty")
-    with pytest.raises(SkillFileError, match="general skills alone"):
-        control_library(SkillLibrary("mine", (Skill("hints", "", ("*",), "Look first."),)), "general")
 
 
 def test_a_control_that_shows_the_skill_is_refused_also_at_its_grade():
@@ -96,15 +85,8 @@ def test_a_control_that_shows_the_skill_is_refused_also_at_its_grade():
     assert wrong.for_task("a").text != alike.for_task("a").text
     with pytest.raises(SkillFileError, match="no wrong skill to show a"):
         wrong.graded("minimal")
-    assert wrong.graded("none").for_task("a").text == ""
-    two = SkillLibrary("mine", (Skill("s", "", ("a",), "Search."), Skill("t", "", ("b",), "Look, then buy.")))
-    with pytest.raises(SkillFileError, match="would show a the very skill"):
-        control_library(two, "shuffled")
-    with pytest.raises(SkillFileError, match="no wrong skill"):
-        control_library(control_library(two, "wrong"), "wrong")
-    assert (
-        control_library(SkillLibrary("mine", (Skill("s.", "", ("a",), "Search."),)), "blank").for_task("a").text == "to"
-    )
+    with pytest.raises(SkillFileError, match="general skills alone"):
+        control_library(SkillLibrary("mine", (Skill("hints", "", ("*",), "Look first."),)), "general")
 
 
 @pytest.mark.parametrize("types", [(("a", "b", "c"),), (("a", "b"), ("c",)), (("a",), ("b",)), (("*",),)])
@@ -114,24 +96,11 @@ def test_a_type_is_never_shown_its_own_skill_as_the_wrong_one(types):
         control_library(SkillLibrary("mine", skills), "wrong")
 
 
-def test_the_general_skill_can_stand_alone():
-    general = control_library(ALFWORLD, "general")
-    assert {general.for_task(kind).text for kind in ALFWORLD.task_types} == {ALFWORLD.skills[0].text}
-
-
 @pytest.mark.parametrize("control", CONTROLS)
 def test_they_are_loaded_by_a_name_behind_the_librarys(control):
     library = load_library(f"alfworld:{control}")
     assert library == control_library(ALFWORLD, control)
     assert library.name == f"alfworld.{control}"
-    assert library.sha256 != ALFWORLD.sha256
     assert load_library(f"alfworld:{control}") is library
-    assert library.graded("minimal").for_task("look_at_obj_in_light").text
-
-
-def test_a_folder_of_that_very_name_is_that_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "alfworld:wrong" / "one"
-    folder.mkdir(parents=True)
-    (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\ntask_types: [a]\n---\nDo it.\n")
-    assert load_library("alfworld:wrong").for_task("a").text == "Do it."
+    general = {library.for_task(kind).text for kind in ALFWORLD.task_types} == {ALFWORLD.skills[0].text}
+    assert general == (control == "general")

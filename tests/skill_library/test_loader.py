@@ -3,15 +3,12 @@
 import hashlib
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from skill_library import Skill, SkillFileError, SkillLibrary, load_library, loader, read_bounded
-from skill_library.errors import UnreadableFileError, brief
-from skill_library.formats import read_agent_skills, write_library
+from skill_library import Skill, SkillFileError, SkillLibrary, load_library, read_bounded
+from skill_library.errors import UnreadableFileError
+from skill_library.formats import read_agent_skills
 from skill_library.loader import MAX_FILE_BYTES, MAX_SKILLS, read_skill
 from skill_library.skill import MAX_CHARACTERS, MAX_TASK_TYPES
 from skillc_gym.envs.registry import env_spec
@@ -120,12 +117,6 @@ def test_a_skill_that_holds_others_is_no_library_in_silence(tmp_path):
         load_library(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["scripts", "assets", "references"])
-def test_a_skill_of_a_library_may_be_called_as_a_folder_of_a_skill_is(tmp_path, name):
-    written = write_library([Skill(name, "For tests.", ("a",), "Look.")], tmp_path / "l")
-    assert [skill.name for skill in load_library(written).skills] == [name]
-
-
 def test_what_is_not_there_is_an_error_with_a_suggestion_and_names_are_unique(tmp_path):
     with pytest.raises(SkillFileError, match="Did you mean 'alfworld'"):
         load_library("alfword")
@@ -160,10 +151,8 @@ def refused(file: Path, complaint: str) -> str:
     ("content", "complaint"),
     [
         (b"just text", "no front matter"),
-        (b"\n---\nname: a\n---\nt", "no front matter"),
         (b"---\nname: a\n", "never ends"),
         (b"---\n---\ntext", "must be fields"),
-        (b"---\n2001-99-99\n---\ntext", "must be fields"),
         (b"---\nname: [\n---\ntext", "not YAML"),
         (b"---\nname: a\n---\ntext", "lacks description"),
         (f"---\n{FIELDS}---\n \n\n".encode(), "empty"),
@@ -181,42 +170,32 @@ D = "description: d\n"
     ("front", "complaint"),
     [
         ("a: &a [x]\nb: [*a, *a]\n" + FIELDS, "anchors or aliases"),
-        ("<<: {<<: {<<: {name: a}}}\n" + FIELDS, "merge key"),
         ("x: " + "[" * 5000 + "\n" + FIELDS, "opening brackets"),
         ("x: " + "[" * 9 + "]" * 9 + "\n" + FIELDS, "nested deeper"),
-        ("".join(" " * n + "- \n" for n in range(100)) + FIELDS, "not YAML|nested deeper"),
         ("x: '" + "y" * 20_000 + "'\n" + FIELDS, "longer than 16,384"),
         ("x: !!python/object/apply:os.system [ls]\n" + FIELDS, "YAML's tags"),
         ("name: a\n" + named("b"), "field 'name' twice"),
         (named("../../etc"), "no name for a skill"),
-        (named("a..b"), "no name for a skill"),
         (named("h\u0435at"), "no name for a skill"),  # a Cyrillic e
         (named("a" * 65), "no name for a skill"),
-        (named('"a\\0b"'), "no name for a skill"),
         ("name: a\ndescription: " + "d" * 5000 + "\ntask_types: [x]\n", "description of 'a' is longer"),
         ("name: a\ndescription: Use when: asked\n", "line 3\\); a value with ': ' .* in quotes"),
         (named("a", '["a\\nb"]'), "is no task type"),
         (named("a", "['*', x]"), "beside"),
         (f"name: a\n{D}metadata:\n  task_types: [x, y]\n", "joined by commas; got a list of 2"),
         (f"name: a\n{D}metadata: {{minimal: {'x' * 99}}}\n", "longer than its full one"),
-        (f"name: a\n{D}metadata:\n  - task_types: x\n", "like 'task_types: ...'; got a list of 1"),
         (f"name: a\n{D}metadata: task_types=x\n", "metadata must be fields below it"),
-        (f"name: a\n{D}Metadata:\n  task_types: x\n", "task_types under metadata, got 'Metadata'"),
         (named("a", "x"), "task_types must be a list"),
-        (named("a", "[1]"), "task_types must be a list"),
-        (named("a", "{x: y}"), "got a mapping of 1"),
         (named("2001-99-99"), r"timestamp; put it in quotes"),
         (named("1" + "0" * 5000), "int; put it in quotes"),
-        ("name: 0x\ndescription: .inf\ntask_types: [x]\n", "description must be"),
         (named("="), "YAML value; put it in quotes"),
-        ("? [a, b]\n: c\n" + named("~"), "name must be a non-empty string"),
     ],
 )
 def test_hostile_front_matter_is_refused_at_once(tmp_path, front, complaint):
     refused(write(tmp_path, front), complaint)
 
 
-@pytest.mark.parametrize("scalar", ["2001-99-99", "0o9", "1_0:99", ".nan", "=", "0b", "99999-01-01", "~", "12e999999"])
+@pytest.mark.parametrize("scalar", ["2001-99-99", "1_0:99", ".nan", "=", "12e999999"])
 def test_odd_scalars_in_fields_that_nobody_reads_are_no_matter(tmp_path, scalar):
     assert read_skill(write(tmp_path, f"x: {scalar}\n{scalar}: y\n? [a]\n: b\n{FIELDS}")).name == "a"
 
@@ -228,7 +207,7 @@ def test_metadata_that_say_nothing_are_none(tmp_path, nothing):
         assert (skill.name, skill.task_types) == ("a", ("*",))
 
 
-@pytest.mark.parametrize("character", ["\x00", "\x1b", "\x07", "\x7f"])
+@pytest.mark.parametrize("character", ["\x00", "\x1b", "\x7f"])
 def test_control_characters_in_the_text_are_refused(tmp_path, character):
     assert f"U+{ord(character):04X}" in refused(write(tmp_path, text=f"a{character}b"), "remove it")
 
@@ -301,15 +280,7 @@ def test_links_within_a_library_and_to_a_library_are_fine(tmp_path):
     assert len(read_agent_skills(own.parent)) == 2
 
 
-def test_an_installed_packages_library_may_consist_of_links(tmp_path, monkeypatch):
-    (tmp_path / "package" / "a").mkdir(parents=True)
-    (tmp_path / "package" / "a" / "SKILL.md").symlink_to(write(tmp_path / "store"))
-    found = SimpleNamespace(name="theirs", load=lambda: str(tmp_path / "package"))
-    monkeypatch.setattr(loader, "entry_points", lambda group: [found])
-    assert load_library("theirs").name == "package"
-
-
-@pytest.mark.parametrize("field", ["task_type", "task-types", "taskTypes", "tsak_types"])
+@pytest.mark.parametrize("field", ["task_type", "taskTypes", "tsak_types"])
 @pytest.mark.parametrize("before", ["", "metadata:\n  "])
 def test_a_misspelt_task_types_is_named_and_other_metadata_stay_free(tmp_path, before, field):
     with pytest.raises(SkillFileError, match=rf"task_types under metadata, got '{field}'"):
@@ -339,9 +310,3 @@ def test_a_library_is_bounded_as_a_whole(tmp_path):
         os.link(content, tmp_path / f"s{number}" / "SKILL.md")
     with pytest.raises(SkillFileError, match="at most 1,000"):
         load_library(tmp_path)
-
-
-@given(st.recursive(st.text() | st.integers() | st.none(), lambda one: st.lists(one) | st.dictionaries(st.text(), one)))
-def test_what_messages_quote_is_short(value):
-    assert len(brief(value)) < 5000
-    assert len(brief("x" * 10**6)) <= 200

@@ -50,9 +50,7 @@ def test_round_trip_through_json_in_either_form():
         ChatFormat.from_dict({"rule": "x"})
 
 
-@pytest.mark.parametrize(
-    "form", ["window:x", "window:", "window:-1", "conversation:", "conversation:2", "window:" + "9" * 99]
-)
+@pytest.mark.parametrize("form", ["window:x", "window:-1", "conversation:2", "window:" + "9" * 99])
 def test_bad_forms_are_named(form):
     with pytest.raises(ConfigError, match="window:<past steps>"):
         BARE.with_form(form)
@@ -64,16 +62,12 @@ def test_bad_forms_are_named(form):
     ("pieces", "complaint"),
     [
         ({"turn": "{obs}"}, r"ChatFormat.turn uses \{obs\}; it may use"),
-        ({"first": "{step}"}, "ChatFormat.first"),
         ({"past": "{"}, "not a template"),
         ({"past": "{observation:{nope}}"}, "field within a field"),
-        *(({"past": text}, "writes a field as it cannot be") for text in ("{observation:d}", "{step!z}", "{step:s}")),
-        ({"commands": "{}"}, "ChatFormat.commands"),
+        ({"past": "{observation:d}"}, "writes a field as it cannot be"),
         ({"window": -1}, "ChatFormat.window is a whole number from 0 up"),
-        ({"longest": True}, "ChatFormat.longest is a whole number from 0 up, got True"),
         ({"show_admissible": "no"}, "ChatFormat.show_admissible is true or false, got 'no'"),
         ({"role": None}, "ChatFormat.role must be a text"),
-        ({"listed_as": ["look"]}, "ChatFormat.listed_as must be a mapping"),
         ({"listed_as": {"look": "see"}}, "lists of names, got {'look': 'see'}"),
     ],
 )

@@ -55,19 +55,13 @@ def test_a_bank_is_read_and_written_back_entry_by_entry():
     assert to_bank(skills) == BANK
     named = read_bank({"general_skills": [{"principle": "a"}, {"skill_id": "../x", "principle": "b"}]})
     assert [skill.name for skill in named] == ["general-1", "x"]
-
-
-def test_an_id_with_a_dot_comes_back_and_what_is_not_read_is_named():
-    entry = {"skill_id": "gen.001", "title": "gen.001", "principle": "Look.", "when_to_apply": "At first."}
-    bank = {"general_skills": [entry], "task_specific_skills": {}, "common_mistakes": []}
-    assert to_bank(read_bank(bank)) == bank
     with pytest.warns(UserWarning, match="not read: 'examples'"):
-        read_bank({"general_skills": [{**entry, "examples": ["a"]}]})
+        read_bank({"general_skills": [{**SEARCH, "examples": ["a"]}]})
 
 
-@given(title=LINE, principle=LINE, when=LINE)
-def test_any_entry_comes_back(title, principle, when):
-    entry = {"skill_id": "s1", "title": title, "principle": principle, "when_to_apply": when}
+@given(name=st.sampled_from(["s1", "gen.001"]), title=LINE | st.just("gen.001"), principle=LINE, when=LINE)
+def test_any_entry_comes_back(name, title, principle, when):
+    entry = {"skill_id": name, "title": title, "principle": principle, "when_to_apply": when}
     bank = {"general_skills": [entry], "task_specific_skills": {}, "common_mistakes": []}
     assert to_bank(read_bank(bank)) == bank
 
@@ -103,12 +97,7 @@ def test_the_beginning_of_a_long_mistake_describes_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        *([], {}, {"general_skills": {}}, {"general_skills": ["x"]}, {"general_skills": [{"title": "x"}]}),
-        *({"general_skills": [{"principle": 3}]}, {"task_specific_skills": [1]}),
-        {"common_mistakes": [{"description": "x"}]},
-    ],
+    "data", [[], {"general_skills": ["x"]}, {"general_skills": [{"title": "x"}]}, {"task_specific_skills": [1]}]
 )
 def test_what_is_no_bank_is_refused(data):
     with pytest.raises(SkillFileError):
@@ -236,29 +225,20 @@ def test_skills_of_others_are_read_as_they_are_and_serve_every_type(tmp_path):
     assert complaints(tmp_path) == {}
 
 
-def test_nothing_is_overwritten_and_what_another_process_writes_at_once_stays(tmp_path, monkeypatch):
+def test_nothing_is_overwritten(tmp_path):
     theirs = write_library(read_bank(BANK), tmp_path / "library")
     for place, fault in ((theirs, "not empty"), (theirs / "err-001" / "SKILL.md", "cannot be made")):
         with pytest.raises(SkillFileError, match=fault):
             write_library(read_bank(BANK), place)
-    monkeypatch.setattr(Path, "iterdir", lambda _: iter(()))
-    with pytest.raises(SkillFileError, match="File exists"):
-        write_library(read_bank(BANK), theirs)
-    monkeypatch.undo()
-    assert len(list(theirs.iterdir())) == len(read_agent_skills(theirs))
 
 
 @pytest.mark.parametrize(
     ("skills", "fault"),
     [
         ([Skill("a", "d", ("*",), "x" * 262_144)], "could not be read back"),
-        ([Skill("a", "d", ("*",), "x" * 20_000, "y" * 17_000)], "could not be read back"),
         ([Skill(f"s{number}", "d", ("*",), "x") for number in range(1_001)], "at most 1,000"),
-        *(
-            ([Skill("a", "d", ("*",), *texts)], "read back equal")
-            for texts in ([""], [" x "], ["Do this.", "Do it.\n"])
-        ),
-        *(([Skill("a", said, ("*",), "Do it.")], "wants 1 to 1,024") for said in ("", " ", "d" * 1025)),
+        *(([Skill("a", "d", ("*",), *texts)], "read back equal") for texts in ([" x "], ["Do this.", "Do it.\n"])),
+        *(([Skill("a", said, ("*",), "Do it.")], "wants 1 to 1,024") for said in (" ", "d" * 1025)),
     ],
 )
 def test_what_would_be_refused_when_it_is_read_is_not_written(skills, fault, tmp_path):
@@ -285,7 +265,6 @@ MANY, LONG = [{"skill_id": "a", "principle": "p"}] * 50_000, {"principle": "p" *
     ("read", "data", "fault"),
     [
         (read_sections, "### a ###\nx\n" * 50_000, "at most 1,000"),
-        (read_bank, {"general_skills": MANY}, "at most 1,000"),
         (read_bank, {"task_specific_skills": {"heat": MANY}}, "at most 1,000"),
         (read_bank, {"general_skills": [LONG] * 4}, "4,194,304 characters"),
         (read_sections, f"### a ###\n{'x' * MAX_CHARACTERS}x\n", "4,194,304 characters"),
@@ -303,9 +282,8 @@ def test_references_outside_what_is_read_or_of_more_text_than_a_library_has_are_
     skill = agent_skill(tmp_path / "skills" / "own")
     (skill / "references").rmdir()
     (skill / "references").symlink_to(tmp_path / "secrets")
-    for root in (skill, skill.parent):
-        with pytest.raises(SkillFileError, match=r"key\.txt is a link that leads out"):
-            read_agent_skills(root, references=True)
+    with pytest.raises(SkillFileError, match=r"key\.txt is a link that leads out"):
+        read_agent_skills(skill, references=True)
     long = agent_skill(tmp_path / "long", **{f"{number}_md": "r" * 250_000 for number in range(17)})
     with pytest.raises(SkillFileError, match="4,194,304 characters"):
         read_agent_skills(long, references=True)

@@ -182,39 +182,18 @@ def test_states_of_another_curriculum_are_refused():
         InternalizationCurriculum(TYPES, alpha_val=0.5).load_state_dict(state)
     with pytest.raises(CheckpointError, match="lacks gap"):
         InternalizationCurriculum(TYPES).load_state_dict({key: value for key, value in state.items() if key != "gap"})
-    for nothing in (None, 3):
-        with pytest.raises(CheckpointError, match="lacks everything"):
-            InternalizationCurriculum(TYPES).load_state_dict(nothing)
-    with pytest.raises(CheckpointError, match="gaps and their errors are finite"):
-        InternalizationCurriculum(TYPES).load_state_dict({**state, "gap": dict.fromkeys(TYPES, float("nan"))})
     moved = {**state, "gap": dict.fromkeys(TYPES, 0.5)}
-    counts = ({"validations": dict.fromkeys(TYPES, count)} for count in (math.inf, -4))
-    for damage in ({"active": None}, {"active": "".join(TYPES)}, {"config": None}, *counts):
+    for damage in ({"active": None}, {"validations": dict.fromkeys(TYPES, -4)}):
         curriculum = InternalizationCurriculum(TYPES)
         with pytest.raises(CheckpointError, match="damaged"):
             curriculum.load_state_dict({**moved, **damage})
         assert curriculum.state_dict() == state
 
 
-def test_what_is_no_rate_and_no_step_is_refused():
-    curriculum = InternalizationCurriculum(TYPES)
-    for rate in (None, "0.5", "x", 1.5, float("nan")):
-        with pytest.raises(ConfigError, match="a success rate in"):
-            curriculum.update(dict.fromkeys(TYPES, rate), dict.fromkeys(TYPES, 0.5), 1)
-    with pytest.raises(ConfigError, match="step is a whole number"):
-        curriculum.expire(1.5)
-    half = dict.fromkeys(TYPES, np.array(0.5))
-    assert curriculum.update(half, half, 0) == ()
-
-
-OUT_OF_RANGE = (
-    *(("temperature", 0.0), ("temperature", "0.1"), ("alpha_val", 1.0), ("tau_retire", math.nan), ("retire_by", "gap")),
-    *(("capacity", ()), ("capacity", (3, 4)), ("capacity", (6, 3.5, 0)), ("total_steps", 0), ("total_steps", 99.9)),
-    *(("gate", 1.5), ("gate", -0.1), ("rho", 1.5), ("rho", -0.1), ("margin", -1.0), ("lam", None)),
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("temperature", 0.0), ("alpha_val", 1.0), ("tau_retire", math.nan), ("retire_by", "gap"), ("capacity", (3, 4))],
 )
-
-
-@pytest.mark.parametrize(("name", "value"), OUT_OF_RANGE)
 def test_options_out_of_range_are_named(name: str, value: object):
     with pytest.raises(ConfigError, match=name):
         of_heat(**{name: value})
@@ -232,12 +211,8 @@ RATES, ERRORS = {"heat": 0.5, "cool": 0.5}, {"heat": 0.1, "cool": 0.1}
         (lambda one: one.update({**RATES, "heat": math.nan}, RATES, 10, standard_error=ERRORS), ConfigError),
         (lambda one: one.update(RATES, RATES, 1.5, standard_error=ERRORS), ConfigError),
         (lambda one: one.update(RATES, RATES, 1, standard_error={**ERRORS, "heat": -0.5}), ConfigError),
-        (lambda one: one.update(RATES, RATES, 1, standard_error={**ERRORS, "cool": math.nan}), ConfigError),
-        (lambda one: one.update(RATES, RATES, 1, standard_error={**ERRORS, "cool": None}), ConfigError),
         (lambda one: one.update(RATES, RATES, 1, standard_error={**ERRORS, "look": 0.1}), UnknownNameError),
         (lambda one: InternalizationCurriculum(["heat", "heat"]), ConfigError),
-        (lambda one: InternalizationCurriculum("pick"), ConfigError),
-        (lambda one: InternalizationCurriculum({"a", "b"}), ConfigError),
         (lambda one: of_heat(retire_by=("bugdet",)), UnknownNameError),
     ],
 )
@@ -294,15 +269,6 @@ def test_a_reset_that_is_refused_moves_no_draw(make, toy_library):
     assert [plain.reset()[1]["task_id"] for _ in range(6)] == [refused.reset()[1]["task_id"] for _ in range(6)]
 
 
-def test_a_curriculum_updated_between_episodes_is_followed(toy_library):
-    curriculum = InternalizationCurriculum(TOYS, total_steps=10, rho=1.0)
-    env = stack(toy_library, curriculum)
-    assert all(condition for *_, condition in episodes(env, 20))
-    curriculum.update(dict.fromkeys(TOYS, 0.0), dict.fromkeys(TOYS, 0.9), step=5)
-    assert curriculum.active == ()
-    assert not any(condition for *_, condition in episodes(env, 20))
-
-
 def test_another_curriculum_may_be_set_with_other_types_or_as_its_arguments(toy_library):
     env = stack(toy_library)
     env.curriculum = {"task_types": ["paint"], "rho": 1.0}
@@ -329,23 +295,13 @@ def test_misuse_of_the_wrapper_is_named(toy_library):
     difficult = faulty(difficulty_of=lambda env, name: 0.5)
     with pytest.raises(ConfigError, match="would choose none; put that outside"):
         SkillCurriculum(ProceduralCurriculum(SkillInjection(difficult(), toy_library)), Fixed())
-    with pytest.raises(ConfigError, match="types without a task: fly"):
-        stack(toy_library, InternalizationCurriculum(["open", "fly"]))
 
 
-@pytest.mark.parametrize("curriculum", [Fixed(), InternalizationCurriculum(TOYS)])
-def test_a_curriculum_that_is_given_is_the_one_of_all_that_are_rebuilt(toy_id, toy_library, curriculum):
-    wrapped = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), curriculum)
-    again = gymnasium.make(TimeLimit(wrapped, 9).spec)
-    assert again.get_wrapper_attr("curriculum") is wrapped.curriculum
-
-
-@pytest.mark.parametrize("first", [Fixed(), {"task_types": ["open"]}])
 @pytest.mark.parametrize("then", [Fixed(), InternalizationCurriculum(["paint"], rho=1.0)])
-def test_so_is_one_that_is_set_later(toy_id, toy_library, first, then):
-    env = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), first)
+def test_a_curriculum_that_is_given_or_set_later_is_the_one_of_all_that_are_rebuilt(toy_id, toy_library, then):
+    env = SkillCurriculum(SkillInjection(gymnasium.make(toy_id), toy_library, enabled=False), Fixed())
     outer = TimeLimit(env, 9)
-    assert outer.spec is not None  # wrappers keep the spec that they were asked for once
+    assert gymnasium.make(outer.spec).get_wrapper_attr("curriculum") is env.curriculum
     env.curriculum = then
     members = PairedVectorEnv(outer, 2, 2).envs
     assert all(member.get_wrapper_attr("curriculum") is then for member in members)

@@ -125,10 +125,8 @@ def test_a_pair_stands_side_by_side_under_its_goal(played, toy_library):
     assert page.count('class="tr-row"') == page.count('class="tr-goal"') == 1
     told = ["with skill", "won", "<b>hm</b> & so", "not possible", "without skill", "not won"]
     assert [text for text in texts_of(page) if text in told] == told
-    assert to_html([[played], [other]]).count('class="tr-row"') == 2
     assert to_fragment([played]).startswith("<section>")
     assert not re.search(r"https?://|<link|<script|src=", page)
-    assert to_html([]).endswith("</html>\n")
 
 
 def test_played_episodes_are_trajectories_of_atif(played, toy_library):

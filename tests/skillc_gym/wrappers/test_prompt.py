@@ -1,5 +1,3 @@
-import json
-
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -61,9 +59,6 @@ def test_a_goal_is_asked_for_without_white_space_around_it():
 def test_an_injection_around_the_prompt_is_refused(toy_library):
     with pytest.raises(ConfigError, match="put it inside"):
         SkillInjection(ChatPrompt(ActionFormat(ToyEnv())), toy_library, where="info")
-    other = ActionFormat(ToyEnv())
-    other.chat_format = "markdown"  # a wrapper of one's own may have an attribute of that name
-    SkillInjection(other, toy_library, where="info")
 
 
 def test_a_window_shows_the_last_steps_only(toy_library):
@@ -82,15 +77,12 @@ def test_a_window_shows_the_last_steps_only(toy_library):
     )
 
 
-@pytest.mark.parametrize("form", ["conversation", "window:3"])
 @pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")
-def test_gymnasium_accepts_it(toy_library, form):
-    check_env(stack(toy_library, ChatFormat.default().with_form(form)), skip_render_check=True)
+def test_gymnasium_accepts_it(toy_library):
+    check_env(stack(toy_library), skip_render_check=True)
 
 
-def test_arguments_are_recorded_as_json_and_checked(toy_library):
-    saved = stack(toy_library, ChatFormat(role="robot"))._saved_kwargs
-    assert ChatFormat.from_dict(json.loads(json.dumps(saved))["chat_format"]) == ChatFormat(role="robot")
+def test_arguments_are_checked(toy_library):
     with pytest.raises(ConfigError, match="where='info'"):
         ChatPrompt(ActionFormat(SkillInjection(ToyEnv(), toy_library)))
     with pytest.raises(UnknownNameError, match="Did you mean 'compact'"):
@@ -106,19 +98,13 @@ plain = st.text().filter(lambda text: not any(tag in text for tag in ("<think>",
         ("<think>a</think><action>go to desk 1</action>", "go to desk 1", True),
         ("<action>look</action>", "look", False),
         ("Well. <think>a</think><action>look</action>", "look", False),
-        ("<think>a</think><action>look</action><action>help</action>", "look", False),
         ("<think>maybe <action>help</action></think><action>look</action>", "look", False),
         ("<think>a</think><action>go to desk", "go to desk", False),
         ("<think>a</think> go to desk 1", "go to desk 1", False),
         ("<think>I wonder and wonder", "", False),
-        ("<think>a</think>\n<think>Shall I?\nlook", "", False),
         ("I will look around.\n\nlook\n \n", "look", False),
-        ("", "", False),
         ("<think>no <action>help</action></think><action></action>", "", False),
-        ("</action><action>look</action>", "look", False),
-        ("<action></action>\nlook", "", False),
         ("<think>Should I <action>help</action>? No.</think><action>look", "look", False),
-        ("<think>I could <action>help</action>. No.</think>\nlook", "look", False),
         ("<think>I will <action>help</action></think>\n", "help", False),
         ("<action>" * 8000, "", False),
     ],
@@ -126,11 +112,6 @@ plain = st.text().filter(lambda text: not any(tag in text for tag in ("<think>",
 def test_commands_and_forms(reply, command, valid):
     parsed = parse_reply(reply)
     assert (parsed.command, parsed.format_valid) == (command, valid)
-
-
-def test_without_required_thought_an_action_alone_is_valid():
-    replies = ("<action>look</action>", "<think>a</think><action>look</action>", "look")
-    assert [parse_reply(reply, require_think=False).format_valid for reply in replies] == [True, True, False]
 
 
 @given(plain, plain)
@@ -162,6 +143,7 @@ def test_no_reply_is_an_error(reply):
 def test_form_and_admissibility_are_two_flags_and_long_commands_are_cut(toy):
     env = ActionFormat(toy)
     assert env.reset(seed=0)[1]["executed_action"] == ""
+    assert parse_reply("<action>look</action>", require_think=False).format_valid
     infos = [env.step(reply)[-1] for reply in ("take key", format_reply("fly"), format_reply("wait"), "fly")]
     assert [info["format_valid"] for info in infos] == [False, True, True, False]
     assert [info["action_valid"] for info in infos] == [True, False, True, False]

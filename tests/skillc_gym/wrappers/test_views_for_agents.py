@@ -5,14 +5,13 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import Autoreset
 from toy_env import ToyEnv, faulty
 
 from skillc_gym.envs.alfworld.env import ALFWorldEnv
 from skillc_gym.envs.alfworld.experts.planner import shortest_plan
 from skillc_gym.episodes import EpisodeRecorder, read_jsonl, write_jsonl
-from skillc_gym.errors import ConfigError, DeadEndError, UnknownNameError
+from skillc_gym.errors import ConfigError, DeadEndError
 from skillc_gym.vector import PairedVectorEnv
 from skillc_gym.wrappers import (
     ActionFormat,
@@ -20,7 +19,6 @@ from skillc_gym.wrappers import (
     DiscreteCommands,
     PlanShaping,
     ProceduralCurriculum,
-    SkillCurriculum,
     SkillInjection,
     TextHistory,
     TypeStatistics,
@@ -60,15 +58,6 @@ def test_a_masked_command_is_an_answer_and_a_number_too_large_an_error(numbered)
             numbered.step(action)
 
 
-def test_an_episode_may_end_without_commands():
-    finite = faulty(_commands=lambda env: [] if env._now["won"] else ToyEnv._commands(env))
-    env = DiscreteCommands(finite(), commands=["take key", "open it"])
-    env.reset(options={"task_id": "toy/open/0"})
-    env.step(0)
-    *_, terminated, _, info = env.step(1)
-    assert (terminated, info["action_mask"].tolist(), info["executed_action"]) == (True, [0, 0], "open it")
-
-
 def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
     recorder = EpisodeRecorder(*numbered.reset(seed=0))
     action = np.int64(numbered.commands.index("look"))
@@ -76,11 +65,6 @@ def test_episodes_by_numbers_can_be_written_and_read(numbered, tmp_path):
     (turn,) = recorder.episode().turns
     assert (turn.reply, turn.action) == (str(action), "look")
     assert read_jsonl(write_jsonl(tmp_path / "episodes.jsonl", [recorder.episode()])) == [recorder.episode()]
-
-
-def test_gymnasium_accepts_numbered_commands(numbered):
-    for env in (numbered, DiscreteCommands(gymnasium.make("skillc/CoinCollector-v0"))):
-        check_env(env, skip_render_check=True)
 
 
 def test_words_that_are_left_to_the_agent_may_be_chosen_beforehand():
@@ -134,7 +118,7 @@ def open_ended(commands):
     return DiscreteCommands(faulty(_commands=lambda env: ["open it", "say <word>"])(), commands)
 
 
-SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, partial(SkillCurriculum, curriculum={}))
+SEE_RESETS = (SkillInjection, ChatPrompt, TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +127,11 @@ SEE_RESETS = (TextHistory, TypeStatistics, PlanShaping, ProceduralCurriculum, pa
         (lambda: DiscreteCommands(ToyEnv()), r"commands=\["),
         (lambda: TextHistory(pick_env(), length=0), "length is a whole number from 1 up"),
         (lambda: SkillInjection(TypeStatistics(pick_env())), "count all episodes as skill-free"),
-        (lambda: PlanShaping(pick_env(), gamma=1.5), "gamma"),
         (lambda: PlanShaping(gymnasium.make("CartPole-v1")), "names a planner"),
         (lambda: DiscreteCommands(pick_env(), commands=["look", "look"]), "different commands"),
         (lambda: DiscreteCommands(pick_env(), commands=["fly"]).reset(seed=0), "None of the 1 commands"),
         (lambda: open_ended(["open it", "say <word>"]).reset(seed=0), "'say <word>' leaves words to the agent"),
         (lambda: TextHistory(SkillInjection(pick_env())), "every exchange would repeat"),
-        (lambda: SkillInjection(Autoreset(pick_env())), "SkillInjection stands around an Autoreset"),
-        (lambda: ChatPrompt(Autoreset(pick_env())), "ChatPrompt stands around an Autoreset"),
         *((partial(wrap, Autoreset(pick_env())), "stands around an Autoreset") for wrap in SEE_RESETS),
         (lambda: ActionFormat(ChatPrompt(pick_env())), "would hold commands, and no replies"),
     ],
@@ -208,16 +189,6 @@ def test_type_statistics_count_finished_episodes_by_type_and_condition():
     assert found == {("pick_and_place_simple", 0): (2, 1.0), ("pick_and_place_simple", 1): (1, 1.0)}
 
 
-def test_a_refused_reset_leaves_the_steps_of_the_episode_under_way():
-    env = TypeStatistics(pick_env(max_episode_steps=5))
-    env.reset(seed=0)
-    env.step("look")
-    with pytest.raises(UnknownNameError):
-        env.reset(options={"task_id": "nowhere"})
-    steps = next(step for step in range(2, 99) if env.step("look")[3])
-    assert env.by_type()["pick_and_place_simple", 0]["steps"] == steps
-
-
 @pytest.mark.parametrize(
     "wrap",
     [lambda env: TextHistory(env, length=3), lambda env: PlanShaping(env, gamma=0.9), TypeStatistics, DiscreteCommands],
@@ -237,7 +208,7 @@ def test_words_are_found_in_either_case_and_their_text_stays():
     assert env.step("look")[-1]["observation"] == plain.step("look")[0]
 
 
-@pytest.mark.parametrize("word", ["café", "e-mail", "b000abc", "mug 1 2", ""])
+@pytest.mark.parametrize("word", ["café", "mug 1 2", ""])
 def test_words_that_could_never_be_found_are_refused_and_those_that_nobody_lists_asked_for(word):
     with pytest.raises(ConfigError, match="words of a to z"):
         WordPresence(ToyEnv(), words=["key", word])

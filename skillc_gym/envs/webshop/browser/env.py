@@ -105,7 +105,7 @@ class WebShopBrowserEnv(TextTaskEnv):
         self._pool = BrowserPool(1, self._settings) if browsers is None else shared_pool(browsers, self._settings)
         self._shared = browsers is not None
         self._text_space: Any = self.core.observation_space
-        self.observation_space = _space(observation_mode, viewport, self._text_space)
+        self.observation_space = _space(observation_mode, self._settings, self._text_space)
         self.action_space = Unicode(MAX_ACTION)
         self.observation_mode, self.render_mode, self.transport = observation_mode, render_mode, transport
         self.goals = self.core.goals
@@ -333,7 +333,6 @@ def _size(viewport: tuple[int, int]) -> tuple[int, int]:
     return width, height
 
 
-def _space(mode: str, viewport: tuple[int, int], text: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
-    width, height = _size(viewport)
-    picture = Box(0, 255, (height, width, 3), np.uint8)
+def _space(mode: str, settings: BrowserSettings, text: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
+    picture = Box(0, 255, (settings.height, settings.width, 3), np.uint8)
     return {"screenshot": picture, "text_screenshot": Dict({"text": text, "screenshot": picture})}.get(mode, text)

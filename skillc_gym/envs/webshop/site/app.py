@@ -12,24 +12,20 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
-try:
+from skillc_gym.envs.webshop.shop.pages import Page, is_receipt
+from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
+from skillc_gym.envs.webshop.site.episodes import Recording, Replay
+from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, picture, render, shop_page
+from skillc_gym.errors import SkillCError, needs_extra
+from skillc_gym.pages import resource
+from skillc_gym.version import __version__
+
+with needs_extra("Starlette", "browser"):
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
     from starlette.routing import Route
-except ImportError as error:
-    from skillc_gym.errors import missing_extra
-
-    raise missing_extra("Starlette", "browser") from error
-
-from skillc_gym.envs.webshop.shop.pages import Page, is_receipt
-from skillc_gym.envs.webshop.site.access import AGENT, PERSON, UPSTREAM, Guard, Ticket, TicketIssuer
-from skillc_gym.envs.webshop.site.episodes import Recording, Replay
-from skillc_gym.envs.webshop.site.front import Pairs, ShopFront, picture, render, shop_page
-from skillc_gym.errors import SkillCError
-from skillc_gym.pages import resource
-from skillc_gym.version import __version__
 
 logger = logging.getLogger(__name__)
 

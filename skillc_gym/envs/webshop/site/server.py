@@ -15,7 +15,7 @@ from skillc_gym.envs.webshop.site.access import LOOPBACK, chosen_token, is_loopb
 from skillc_gym.envs.webshop.site.episodes import Recording, replay_rows
 from skillc_gym.envs.webshop.site.front import ShopFront
 from skillc_gym.episodes import Episode
-from skillc_gym.errors import ConfigError, EngineError, missing_extra
+from skillc_gym.errors import ConfigError, EngineError, needs_extra
 
 if TYPE_CHECKING:
     from uvicorn import Server
@@ -95,12 +95,10 @@ def address_of_socket(listener: socket.socket) -> str:
 
 
 def _server(site: Site) -> Server:
-    try:
+    with needs_extra("uvicorn", "browser"):
         import uvicorn
 
         from skillc_gym.envs.webshop.site.limits import AT_ONCE, Connection, PatientServer
-    except ImportError as error:
-        raise missing_extra("uvicorn", "browser") from error
     config = uvicorn.Config(
         site,
         http=Connection,

@@ -49,11 +49,7 @@ def test_names_are_upstreams(ids, seed):
 def test_commands_are_renamed_as_the_plain_pattern_has_it(text):
     names = {f"{word} {number}": f"{word} {9 - number}" for word in ("a", "b", "ab", "b_a") for number in (1, 2)}
     assert renamed(text, names) == re.sub(r"[^\W\d]\w* \d+", lambda found: names.get(found[0], found[0]), text)
-
-
-def test_renaming_takes_linear_time():
-    for text in ("a" * 1_000_000, "a1" * 500_000, "1" * 1_000_000, "a 1 " * 250_000):
-        assert renamed(text, {}) == text
+    assert renamed("a1" * 500_000, {}) == "a1" * 500_000, "in linear time"
 
 
 def test_a_renamed_game_is_the_same_game(env):
@@ -83,14 +79,7 @@ def test_another_seed_and_another_episode_are_other_numberings_whether_the_task_
     assert env.reset(seed=3, options=options)[0] == drawn
     assert len({env.reset(seed=seed, options=options)[0] for seed in range(8)}) == 8
     assert len({env.reset(options=options)[0] for _ in range(8)}) == 8
-
-
-def test_every_numbering_is_among_all_commands(env):
-    plain, numbered = set(ALFWorldEnv(**GENERATED).all_commands()), set(env.all_commands())
-    assert plain < numbered
-    seen = {command for seed in range(20) for command in [env.reset(seed=seed), env.commands][1]}
-    assert seen <= numbered
-    assert not seen <= plain
+    assert {*env.commands} | {*ALFWorldEnv(**GENERATED).all_commands()} < {*env.all_commands()}
 
 
 def test_a_snapshot_brings_its_numbering_to_an_environment_without_any(env):

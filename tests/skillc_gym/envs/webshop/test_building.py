@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ from skillc_gym.envs.webshop.catalog import Catalog, build_catalog, open_catalog
 from skillc_gym.envs.webshop.catalog.generate import GeneratedSource
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.envs.webshop.goals import tables
-from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger, nouns_of
-from skillc_gym.envs.webshop.workplace import work_folder
+from skillc_gym.envs.webshop.goals.nouns import keep_nouns, noun_tagger
 from skillc_gym.errors import CatalogError
 
 OPEN = "from skillc_gym.envs.webshop.catalog import open_catalog\nprint(len(open_catalog('generated', size={size})))"
@@ -42,28 +40,14 @@ def test_a_killed_build_is_made_again_once_for_all_who_want_it_and_leaves_nothin
     assert len(Catalog(folder)) == 5_000
 
 
-def test_a_build_leaves_those_of_similar_names_alone(tmp_path):
-    with work_folder(tmp_path / "shop-2") as work, work_folder(tmp_path / "2"), work_folder(tmp_path / "shop"):
-        assert work.is_dir()
-
-
-@pytest.mark.parametrize("name", ["link", "."])
-def test_an_empty_folder_by_another_name_is_built_in(tmp_path, monkeypatch, name):
+def test_an_empty_folder_by_another_name_is_built_in(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    monkeypatch.chdir(tmp_path / "real")
-    build_catalog(GeneratedSource(size=20, seed=1), tmp_path / "link" if name == "link" else Path(name))
+    build_catalog(GeneratedSource(size=20, seed=1), tmp_path / "link")
     assert len(Catalog(tmp_path / "real")) == 20
 
 
-def test_a_disks_own_folder_is_refused_before_anything_is_built(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.path.ismount", lambda path: path == tmp_path / "disk")
-    with pytest.raises(CatalogError, match="name a folder in it"):
-        build_catalog(GeneratedSource(size=20, seed=1), tmp_path / "disk")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("limit", [100_000, 400_000, 1_200_000])
+@pytest.mark.parametrize("limit", [100_000, 1_200_000])
 def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     pytest.importorskip("resource")
     full = start(LIMITED.format(limit=limit) + OPEN.format(size=2_000), tmp_path)
@@ -71,7 +55,7 @@ def test_a_full_disk_is_an_error_that_names_the_remedy(tmp_path, limit):
     assert not list((tmp_path / "webshop").iterdir())
 
 
-@pytest.mark.parametrize("name", ["docs.npy", "ties.npy", "terms.bin", "human.json", "products.bin", "goals"])
+@pytest.mark.parametrize("name", ["docs.npy", "human.json", "products.bin", "goals"])
 def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     monkeypatch.setattr("skillc_gym.envs.webshop.goals.tables._LARGE", 10)
     monkeypatch.setattr("skillc_gym.envs.webshop.search.searcher._SMALL", 10)
@@ -79,7 +63,7 @@ def test_missing_and_damaged_parts_are_named(tmp_path, monkeypatch, name):
     build_catalog(GeneratedSource(60), folder)
     path = next(folder.glob("goals-human-*")) / "product.npy" if name == "goals" else folder / name
     kept = path.read_bytes()
-    path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[: 9 * (name != "ties.npy")])
+    path.write_bytes(b"x" * len(kept) if name == "products.bin" else kept[:9])
     for part in ("product", "listing"):
         with pytest.raises(CatalogError, match="damaged"):
             getattr(WebShopEnv(data=folder, goals="human").catalog, part)(0)
@@ -96,18 +80,11 @@ def test_a_catalogue_built_in_the_place_of_another_is_opened_and_gets_nothing_of
     build_catalog(GeneratedSource(60, seed=1), folder)
     new = open_catalog(folder)
     assert (len(old), len(new), old.in_place, new.in_place) == (50, 60, False, True)
-    words = noun_tagger(str.split)
-    words.id = "words"
     assert tables.open_goals(old, seed=3) != tables.open_goals(new, seed=3)
     with pytest.raises(CatalogError, match="Another catalogue was built"):
-        keep_nouns(old, words)
-    assert not list(folder.glob("nouns-*"))
+        keep_nouns(old, noun_tagger())
     (seeded,) = folder.glob("goals-synthetic-3-*")
-    goals = tables.open_goals(new, seed=3)
-    assert len(np.load(seeded / "product.npy")) == len(goals.table.product)
-    assert all(new.product(index).instruction for index in goals.table.product.tolist())
-    keep_nouns(new, words)
-    assert nouns_of(old, words)(0) == tuple(old.product(0).title.split())
+    assert len(np.load(seeded / "product.npy")) == len(tables.open_goals(new, seed=3).table.product)
 
 
 def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch):
@@ -119,10 +96,6 @@ def test_goals_of_large_catalogues_are_made_when_building(tmp_path, monkeypatch)
     assert kept == {f"goals-{kind}-0-{tables._FORMAT}" for kind in kinds}
     mapped = [tables.open_goals(catalog, kind=kind) for kind in kinds]
     assert all(isinstance(goals.table.product.base, np.memmap) for goals in mapped)
-    tables.open_goals(catalog, order="verl-agent:3:2", split="test")  # one goal of each order is wanted: none is kept
-    assert {path.name for path in folder.glob("goals-*")} == kept
-    tables.open_goals(catalog, order="verl-agent:3")
-    assert (folder / f"goals-synthetic-3-verl-agent:3-{tables._FORMAT}").is_dir()
     monkeypatch.setattr(tables, "_LARGE", 100)
     for goals, kind in zip(mapped, kinds, strict=True):
         made = tables.open_goals(Catalog(folder), kind=kind)

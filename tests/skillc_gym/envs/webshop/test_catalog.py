@@ -7,7 +7,6 @@ import json
 import lzma
 import pickle
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,17 +107,13 @@ def test_the_variable_names_a_folder(files, monkeypatch):
     monkeypatch.setenv("SKILLC_CACHE", "~/kept")
     assert cache_folder("webshop") == files.parent / "kept" / "webshop"
     assert open_catalog() is open_catalog(files)
-    monkeypatch.setenv("SKILLC_CACHE", "kept")
-    monkeypatch.chdir(files.parent)
-    assert cache_folder("webshop") == files.parent / "kept" / "webshop"
     for named, said in ((files.parent, f"{files.parent}.*WEBSHOP_DATA"), ("~/nowhere", "nowhere.*WEBSHOP_DATA")):
         monkeypatch.setenv("WEBSHOP_DATA", str(named))
         with pytest.raises(MissingDataError, match=said):
             open_catalog()
     monkeypatch.delenv("WEBSHOP_DATA")
-    for unset in (None, ""):
-        with pytest.raises(MissingDataError, match="WEBSHOP_DATA is not set"):
-            open_catalog(unset)
+    with pytest.raises(MissingDataError, match="WEBSHOP_DATA is not set"):
+        open_catalog("")
 
 
 # Bad files and bad rows -----------------------------------------------------------------------------------------------
@@ -181,20 +176,16 @@ def test_of_countless_combinations_no_synthetic_goals_are_made(tmp_path, monkeyp
     [
         (MissingDataError, "nowhere", "nowhere"),
         (MissingDataError, "items_shuffle", "."),
-        (MissingDataError, "gone", {"products": "gone.json"}),
         (UnknownNameError, "products", {"product": PRODUCTS}),
-        (ConfigError, "products", {"attributes": ATTRIBUTES}),
         (CatalogError, "None of 1 rows makes a product", {"products": "rows.json"}),
         (CatalogError, r"begins with '{', where '\['.*another one", {"products": ATTRIBUTES}),
-        (CatalogError, r"begins with '\[', where '{'", {"products": PRODUCTS, "attributes": PRODUCTS}),
         (CatalogError, "a text as key", {"products": PRODUCTS, "attributes": "number.json"}),
-        (CatalogError, "a text as key", {"products": PRODUCTS, "attributes": "array.json"}),
         (CatalogError, "0 whole elements", {"products": "broken.json"}),
     ],
 )
 def test_what_is_not_there_or_something_else_is_named(files, monkeypatch, error, said, source):
     broken = (files / PRODUCTS).read_text().replace('"pricing":', '"pricing"', 1)
-    texts = {"rows": [{"asin": "B1"}], "number": "{1: {}}", "array": "{[1]: {}}", "broken": broken}
+    texts = {"rows": [{"asin": "B1"}], "number": "{1: {}}", "broken": broken}
     for name, content in texts.items():
         dump(files / f"{name}.json", content)
     (files / "empty").mkdir()
@@ -203,7 +194,7 @@ def test_what_is_not_there_or_something_else_is_named(files, monkeypatch, error,
         open_catalog(source)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.6, 0.999])
+@pytest.mark.parametrize("share", [0.0, 0.6, 0.999])
 def test_a_file_that_breaks_off(files, share):
     path = files / PRODUCTS
     text = path.read_text()
@@ -219,10 +210,9 @@ def test_a_file_that_breaks_off(files, share):
         assert "breaks off" in str(catalog.load_report)
 
 
-@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
-def test_what_stands_before_a_damage_is_kept(files, ending):
+@pytest.mark.parametrize(("ending", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_what_stands_before_a_damage_is_kept(files, ending, pack):
     asins = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(3000)]
-    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[ending]
     packed = pack(json.dumps([{"asin": asin} for asin in asins]).encode())
     path, whole = files / f"broken.json{ending}", []
     path.write_bytes(packed[: len(packed) * 9 // 10] + b"\xff" * (not ending))
@@ -233,29 +223,13 @@ def test_what_stands_before_a_damage_is_kept(files, ending):
     assert sources.first_mark(path) == "["
 
 
-def test_a_damaged_archive_breaks_off_where_it_is_damaged(files):
-    path = files / f"{PRODUCTS}.gz"
-    path.write_bytes(gzip.compress((files / PRODUCTS).read_bytes()))
-    whole, found = path.read_bytes(), set()
-    for place in range(100, len(whole) - 20, 97):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255, whole[place + 1] ^ 255]) + whole[place + 2 :])
-        with pytest.raises(CatalogError) as caught:
-            list(sources.elements(path))
-        found.add(type(caught.value.__cause__).__name__)
-    assert "error" in found, "none was damaged in the stream itself, which zlib has an error of its own for"
-
-
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [
-        ({"products": None}, {}, "named by its path"),
-        ({"products": PRODUCTS, "accept_truncated": "no"}, {}, "accept_truncated is true or false"),
         ({"products": PRODUCTS}, {"size": 3}, "size: no option of"),
         (".", {"num_product": 3}, "num_product: no option of '.'"),
-        *((source, {"num_products": 0}, "num_products is a whole number from 1 up") for source in (".", "generated")),
-        ("generated", {"size": 0}, "size is a whole number from 1 to 50,000,000"),
+        ("generated", {"num_products": 0}, "num_products is a whole number from 1 up"),
         ("generated", {"size": 10**9}, "size is a whole number from 1 to 50,000,000"),
-        ("generated", {"seed": -1}, "seed is a whole number from 0 up"),
     ],
 )
 def test_options_that_would_be_passed_over_or_make_no_sense_are_refused(files, monkeypatch, source, options, said):
@@ -275,25 +249,12 @@ def test_another_catalogue_is_not_overwritten(tmp_path):
 def test_what_is_no_built_catalogue_of_this_version_is_refused(tmp_path):
     with pytest.raises(MissingDataError, match="no built catalogue"):
         Catalog(tmp_path)
-    for manifest, said in (
-        ({"kind": "other", "format": FORMAT}, "build it again"),
-        ({"kind": KIND, "format": FORMAT - 1}, rf"format {FORMAT - 1}, this .* format {FORMAT}; build"),
-        ({"kind": KIND, "format": FORMAT, "products": 5}, "lacks sha256, report, index, source"),
-        ("{", "no catalogue's manifest"),
-    ):
-        dump(tmp_path / "manifest.json", manifest)
-        with pytest.raises(CatalogError, match=said):
-            Catalog(tmp_path)
+    dump(tmp_path / "manifest.json", {"kind": KIND, "format": FORMAT - 1})
+    with pytest.raises(CatalogError, match=rf"format {FORMAT - 1}, this .* format {FORMAT}; build"):
+        Catalog(tmp_path)
 
 
-def test_progress_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("skillc_gym.envs.webshop.catalog.build._PROGRESS_EVERY", 10)
-    told = []
-    build_catalog(GeneratedSource(25), tmp_path / "a", told.append)
-    assert told == [10, 20]
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 7, 64, 1 << 20])
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
 def test_files_are_read_in_any_window(tmp_path, monkeypatch, chunk):
     content = {"a": [1, 2.5e10, 'x\\"\u2028😀', None], "": {"b": [True] * 9}, "long": "y" * 500, "n": -12}
     path = tmp_path / "x.json"
@@ -308,7 +269,7 @@ def test_files_are_read_in_any_window(tmp_path, monkeypatch, chunk):
 @pytest.mark.parametrize(
     "content",
     [
-        *(b"", b"[1 2]", b"[1,]", b"[1]\n[2]", b"[]]", b"nonsense", b"[\xff]", b"[" * 100_000),
+        *(b"", b"[1 2]", b"[1,]", b"[1]\n[2]", b"[\xff]", b"[" * 100_000),
         gzip.compress(b"[1, 2]" * 99, mtime=0)[:30],
     ],
 )
@@ -348,12 +309,9 @@ def test_prices_and_options_of_equal_names_and_null_groups():
     ("field", "value"),
     [
         ("query", None),
-        *(("asin", asin) for asin in (None, "nan", "B0123456789")),
-        *(
-            ("pricing", price)
-            for price in ("19.99", "Free", "$", "5$", "$19.99 $", "€5", 19.99, ["$5"], "$" + "9" * 400)
-        ),
-        *(("customization_options", groups) for groups in (["Size"], {"Size": [{"price": 1}]}, {"Size": "S"}, ENDLESS)),
+        *(("asin", asin) for asin in (None, "nan")),
+        *(("pricing", price) for price in ("19.99", "$19.99 $", "€5", 19.99, "$" + "9" * 400)),
+        *(("customization_options", groups) for groups in ({"Size": [{"price": 1}]}, {"Size": "S"}, ENDLESS)),
     ],
 )
 def test_rows_that_make_no_product(field, value):
@@ -361,10 +319,7 @@ def test_rows_that_make_no_product(field, value):
         clean({**ROW, field: value}, None, 0)
 
 
-@pytest.mark.parametrize(
-    "field", ["images", "name", "full_description", "small_description", "product_category", "category"]
-)
-@pytest.mark.parametrize("value", [None, [], 3])
+@pytest.mark.parametrize(("field", "value"), [("images", None), ("name", []), ("small_description", 3)])
 def test_what_is_only_shown_is_left_empty_and_said(field, value):
     product, (note,) = clean({**ROW, field: value}, None, 0)
     assert note.startswith(field)
@@ -377,7 +332,6 @@ def test_what_is_only_shown_is_left_empty_and_said(field, value):
         (["soft"], "attributes left out: expected an object, got list"),
         ({"attributes": ["soft", 3]}, "attributes: what is no text"),
         ({**ENTRY, "instruction": 5}, "instruction: what is no text"),
-        ({**ENTRY, "instruction_attributes": "soft"}, "instruction_attributes: what is no text"),
     ],
 )
 def test_what_is_no_text_in_an_entry_of_attributes_is_said(entry, said):
@@ -438,7 +392,7 @@ def test_any_row_is_clean_and_its_instructions_ask_for_what_the_product_has(inde
 
 
 @pytest.mark.parametrize("compat", ["fixed", "upstream"])
-@pytest.mark.parametrize("label", ["Buy Now", "FEATURES", "Next >", "< PREV", "Search"])
+@pytest.mark.parametrize("label", ["Buy Now", "Next >", "< PREV", "Search"])
 def test_a_product_called_like_a_button_never_raises(label, compat):
     env = WebShopEnv(data=SmallShop(makers=(), extra=[{"asin": label, "title": "Thing red"}]), compat=compat)
     observation, reward, ended, _, info = play(env, "search[thing]", f"click[{label.lower()}]")
@@ -447,20 +401,6 @@ def test_a_product_called_like_a_button_never_raises(label, compat):
     assert info["page"] == ("item" if opens else "results")
     assert info["action_valid"] is (opens or label in ("Next >", "< PREV"))
     assert ("Thing red" in observation) is (info["page"] == "item" or not info["action_valid"])
-
-
-def test_a_button_of_the_page_comes_before_a_product_of_its_name():
-    extra = [{"asin": "< Prev", "title": "Thing"}] + [{"title": f"Thing {n}"} for n in range(30)]
-    env = WebShopEnv(data=SmallShop(makers=(), extra=extra))
-    assert "Page 1 " in play(env, "search[thing]", "click[next >]", "click[< prev]")[0]
-
-
-def test_goals_without_weights_are_drawn_evenly():
-    extra = [{"title": f"Thing {n}", "instruction_attributes": ()} for n in range(8)]
-    env = WebShopEnv(data=SmallShop(makers=(), extra=extra))
-    drawn, counts = np.unique([env.reset(seed=seed)[1]["task_id"] for seed in range(200)], return_counts=True)
-    assert set(drawn) == set(env.task_ids)
-    assert counts.min() > 10
 
 
 @pytest.mark.parametrize("place", ["pricing", "name", "unused"])
@@ -502,11 +442,3 @@ def test_attributes_without_number_or_end_make_no_purchase_wait(tmp_path):
         env = WebShopEnv(data=catalog, goals=kind)
         assert env.goals.goal(0).attributes == tuple(asked[:100])
         assert 0 <= env.best_score(f"{kind}/0") <= 1
-
-
-def test_what_is_shown_of_an_endless_text_is_in_the_observation_space(tmp_path):
-    env = WebShopEnv(data=catalog_of(tmp_path, {**ROW, "name": "&" * 400_000}), observation_mode="html")
-    env.reset(seed=0, options={"task_id": 0})
-    observation, *_ = env.step("search[rug]")
-    assert observation in env.observation_space
-    assert len(observation) > 1_000_000

@@ -67,9 +67,7 @@ def test_long_tokens_are_cut():
     assert [len(token) for token in tokenize("𐐀" * 200)] == [127, 73]
 
 
-@pytest.mark.parametrize(
-    "text", [*["_", "a", "a.", "1,", "a_", "_́", "_ံ", "✨\u200d", "'", "é", "🇺", "א\"'", "́"], "a" * 254 + "."]
-)
+@pytest.mark.parametrize("text", ["_", "a.", "a_", "_́", "✨\u200d", "'", "é", "🇺", "א\"'", "a" * 254 + "."])
 def test_long_texts_take_no_longer_than_their_length(text):
     began = time.process_time()
     analyze(text * (100_000 // len(text)))
@@ -152,7 +150,7 @@ def test_lengths_are_kept_in_a_byte():
     assert bm25.norms(np.array([40, 41, 42, 2**31 - 1])).tolist() == [40, 40, 41, 255]
 
 
-@pytest.mark.parametrize("query", ["", " ", "the of", "nothingofthesort", "!!! ☆", "\0\ud800", "x" * 100_000])
+@pytest.mark.parametrize("query", ["", "the of", "nothingofthesort", "\0\ud800", "x" * 100_000])
 def test_queries_that_find_nothing(tmp_path, query):
     assert build(tmp_path, ["red shoe", "", "blue shoe"]).top(query) == []
 
