@@ -36,20 +36,15 @@ def test_positions_that_turn_with_the_longest_row_end_where_they_begin_to(tmp_pa
     ("settings", "remedy"),
     [
         ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"temperature": 0}, "temperature must be positive"),
         ({"learning_rate": float("nan")}, "learning_rate must be finite"),
-        ({"max_grad_norm": float("inf")}, "max_grad_norm must be finite"),
         ({"env_options": {"split": "train"}}, r"env\.split is a setting of its own: give split=train"),
         ({"num_minibatches": 100}, "fewer rollouts than minibatches"),
         ({"schedule": "nope"}, "constant, linear, cosine"),
         ({"loss_type": "dapo", "loss_aggregation": "constant"}, "loss_type=dapo means loss_aggregation=token"),
-        ({"reference_model": "x", "lora_rank": 2}, "reference_model needs .* with lora_rank"),
         ({"reference_sync_every": 1, "lora_rank": 2}, "with lora_rank the reference is the policy"),
         ({"trained_layers": "lower:1"}, "all, or upper:N"),
-        ({"trained_layers": "upper:1", "lora_rank": 2}, "all, or upper:N"),
         ({"precision": "bfloat16_copy", "gradient_checkpointing": True}, "exclude each other"),
         ({"share_prefixes": True, "lora_rank": 2, "lora_dropout": 0.1}, "lora_dropout=0"),
-        ({"share_prefixes": True, "attention": "flash_attention_2"}, "attention=sdpa"),
     ],
 )
 def test_wrong_values_and_those_that_exclude_each_other_are_refused(settings: dict[str, Any], remedy: str) -> None:
@@ -178,8 +173,8 @@ def test_a_row_is_at_most_what_the_model_takes() -> None:
 @pytest.mark.parametrize(
     ("find", "remedy", "names"),
     [
-        (AGENTS.get, "module:NAME|full name", ": :NAME json: .json:NAME ..:NAME json.:NAME json:NAME no_such:X"),
-        (env_spec, "written module:id|cannot be imported", ".json:x ..:x no_such_module:x"),
+        (AGENTS.get, "module:NAME|full name", ":NAME json: .json:NAME json:NAME no_such:X"),
+        (env_spec, "written module:id|cannot be imported", ".json:x no_such_module:x"),
     ],
 )
 def test_what_is_no_module_and_name_is_refused(find: Any, remedy: str, names: str) -> None:

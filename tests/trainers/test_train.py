@@ -468,8 +468,6 @@ def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_w
     [
         ({"skill_grade": "minimal"}, "skill_grade=minimal shortens"),
         ({"method": "skill_grpo+distraction"}, "reads the skill library itself"),
-        ({"method": "skill05"}, "reads the skill library itself"),
-        ({"method": "evolver", "method_options": {"start_with": "library"}}, "reads the skill library itself"),
         ({"method": "opsd"}, "the teacher of method=opsd reads"),
     ],
 )

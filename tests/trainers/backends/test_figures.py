@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-import numpy as np
 import torch
 import transformers
 from trl.trainer.utils import add_fused_lm_head
@@ -16,7 +15,6 @@ from tests.trainers.conftest import make_model
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
 from trainers.models import segments
-from trainers.models.segments import segments_of
 from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize
 from trainers.warmstart.policy import build_model, build_tokenizer
@@ -167,24 +165,6 @@ def test_memory_grows_with_the_tokens_of_the_tree(model):
 
     small, large, larger = kept(10), kept(40), kept(160)
     assert (larger - large) == pytest.approx(4 * (large - small), rel=0.05)
-
-
-def test_segments_lie_on_the_way_to_their_tokens():
-    #  0 - 1 - 2 - 3
-    #      |   + - 6 - 7
-    #      + - 4 - 5
-    found = segments_of(np.array([-1, 0, 1, 2, 1, 4, 2, 6]), torch.device("cpu"))
-    assert [(each.start, each.end, each.path.tolist()) for each in found] == [
-        (0, 4, [0, 1, 2, 3]),
-        (4, 6, [0, 1, 4, 5]),
-        (6, 8, [0, 1, 2, 6, 7]),
-    ]
-
-
-def test_long_segments_are_cut_on_a_processor():
-    found = segments_of(np.arange(-1, 299), torch.device("cpu"))
-    assert [(each.start, each.end) for each in found] == [(0, 128), (128, 256), (256, 300)]
-    assert [each.path.tolist() for each in found] == [list(range(each.end)) for each in found]
 
 
 def test_attention_that_segments_do_not_know_is_refused(alike):

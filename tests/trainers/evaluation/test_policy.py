@@ -4,14 +4,13 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import gymnasium
 import pytest
 
 from skillc_gym.envs import registry
 from skillc_gym.envs.registry import env_spec
-from skillc_gym.errors import CheckpointError, ConfigError, StorageError, UnknownNameError
+from skillc_gym.errors import CheckpointError, ConfigError, UnknownNameError
 from tests.trainers.toy_world import spec
 from tests.trainers.toys import toy_config
 from trainers.config import TrainConfig
@@ -118,15 +117,6 @@ def test_the_form_of_replies_that_an_engine_writes_says_nothing() -> None:
     assert PairedReport.from_json(report.to_json()).warning == ""
 
 
-def test_an_evaluation_that_a_full_disk_stopped_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr("trainers.evaluation.policy.write_json", Mock(side_effect=StorageError("no space left")))
-        with pytest.raises(StorageError):
-            found.save_all(tmp_path)
-    evaluate_policy(SHOP, tasks=["synthetic/3"], folder=tmp_path).save_all(tmp_path)
-
-
 def test_what_is_of_another_evaluation_or_of_nobody_stays(tmp_path: Path) -> None:
     (tmp_path / "transcripts.jsonl").write_text("mine")
     with pytest.raises(ConfigError, match=r"holds something else.*transcripts\.jsonl.*--out"):
@@ -221,10 +211,6 @@ def test_specific_skills_alone_stay_with_a_policy_of_skill05(toy_folder: Path, t
         ({"env": "webshop"}, r"learned in 'webshop'.*--memory library"),
         ({"state": {}}, "is no skill memory"),
         ({"preset": "this:x"}, "names code of its own"),
-        ({"preset_options": {"rows": ["this:x"]}}, "names code of its own"),
-        ({"preset_options": 3}, "is no skill memory"),
-        ({"state": {"bank": None}}, "is no skill memory"),
-        ({"state": {"bank": []}}, "is no skill memory"),
         (None, "is no skill memory"),
     ],
 )

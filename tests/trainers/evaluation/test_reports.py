@@ -96,9 +96,7 @@ def test_reports_of_older_versions_are_read() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        *("", "[1]", '{"outcomes": [{"won_with": "x"}]}'),
-        json.dumps({**play([], []).to_json(), "outcomes": [{"well_formed_with": []}]}),
-        json.dumps(play([True], [True]).to_json()).replace('"well_formed_with": ', '"well_formed_with": 1' + "0" * 400),
+        *("", '{"outcomes": [{"won_with": "x"}]}'),
         json.dumps({**play([], []).to_json(), "panel_sha256": "another"}),
     ],
 )
@@ -124,9 +122,8 @@ def test_changes_pair_the_tasks() -> None:
     ("call", "fault"),
     [
         (lambda: play([], [], ["heat/0"] * 2), "each task once and is not empty"),
-        (lambda: play([], [], []), "each task once and is not empty"),
         (lambda: play([], [], part=slice(None, None, -1)), "with the skill and then"),
-        *((lambda c=c: pass_at_k(*c), "pass@k needs") for c in ((1, 3, 4), (4, 3, 1), (1, 3, 0))),
+        (lambda: pass_at_k(1, 3, 4), "pass@k needs"),
         (lambda: compare_reports(of(REPEATED[:2]), of(REPEATED), skill=True), "1 and 2 times"),
         (lambda: compare_reports(of(GOALS, prices="a"), of(GOALS, prices="b"), skill=True), "different panels"),
     ],

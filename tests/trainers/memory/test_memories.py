@@ -95,22 +95,15 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "empty"),
         ("{", ":1 is not a JSON object"),
         ("[" * 100_000, "nested too deep"),
-        ("[]", ":1 is not a JSON object"),
         ([{**HEAD, "version": 2}], "version 2"),
-        ([{"format": "skillc-bank", "version": 1}], "how many entries"),
-        ([HEAD, {"name": "s00001"}], "fields"),
-        *(([HEAD, {**ENTRY, name: math.nan}], "no finite number") for name in ("utility", "wins")),
-        *(([{**HEAD, "added": added}], "counts fewer") for added in ("x", None)),
+        ([HEAD, {**ENTRY, "utility": math.nan}], "no finite number"),
+        ([{**HEAD, "added": None}], "counts fewer"),
         ([HEAD, {**ENTRY, "name": "s00002"}], "takes a name that is taken"),
-        *(([HEAD, {**ENTRY, "name": name}], "cannot be called") for name in ("", "none", "heat+cool")),
-        *(([HEAD, {**ENTRY, name: -1}], "both count from 0") for name in ("uses", "wins")),
-        *(
-            ([HEAD, {**ENTRY, name: value}], f"{name} must be")
-            for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))
-        ),
+        ([HEAD, {**ENTRY, "name": "heat+cool"}], "cannot be called"),
+        ([HEAD, {**ENTRY, "uses": -1}], "both count from 0"),
+        ([HEAD, {**ENTRY, "text": 3}], "text must be"),
     ],
 )
 def test_a_damaged_file_is_refused_in_words(tmp_path, content, message):

@@ -193,13 +193,3 @@ def test_the_wrong_chat_is_warned_about_and_the_folder_keeps_one_evaluation(tmp_
     assert "holds another evaluation: chat was 'default', is 'compact'" in capsys.readouterr().err
     assert evaluate("chat=default", "form=window:1") == 0
     assert (folder / "report.json").read_bytes() == before
-    (panel := tmp_path / "panel.txt").write_text(f"{PairedReport.load(folder / 'report.json').tasks[0]}\n")
-    (model := tmp_path / "model").mkdir()
-    (model / "config.json").write_text("{}")
-    assert skillc(["evaluate", "model=shipped", "task_types=heat", "per_type=1", f"out={model}"]) == 2
-    assert "holds something else" in capsys.readouterr().err
-    out = f"out={tmp_path / 'of_a_list'}"
-    words = ["evaluate", "model=shipped", "task_types=heat", "max_episode_steps=3", out]
-    assert skillc([*words, f"tasks={panel}"]) == 0
-    assert skillc(words) == 2
-    assert "tasks_sha256 was" in capsys.readouterr().err
