@@ -138,13 +138,6 @@ def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     assert what_acted(records)["withdrawn_types"]["a"] == 4, "those of update 3 were played ahead of the withdrawal"
 
 
-def test_records_that_do_not_say_what_acted_give_none_and_a_teacher_without_tokens_added_nothing() -> None:
-    parts = [{"event": "train", "step": step, "teacher_part": part} for step, part in ((1, 0.5), (2, None))]
-    older = what_acted([*parts, {"event": "train", "step": 3, "memory": {"size": 3}}])
-    assert {name: found for name, found in older.items() if found} == {"teacher_part": 0.25, "bank_size": 3}
-    assert 0 not in older.values()
-
-
 def test_a_model_that_is_not_there_is_said_before_the_data_are_opened(tmp_path: Path) -> None:
     (tmp_path / "run/policy").mkdir(parents=True)
     for model, words in (("shiped", "skillc starts"), (str(tmp_path / "run"), "its policy is")):
@@ -353,23 +346,6 @@ def test_interrupted_once_finishes_the_step_and_saves(toy: Make) -> None:
     assert (result.finished, result.stopped) == (False, True)
     assert [path.name for path in result.folder.saved.complete()] == [f"step-{result.step:06d}"]
     assert run(config).finished
-
-
-def test_interrupted_in_a_validation_no_other_update_begins(toy: Make) -> None:
-    class Asks(SilentProgress):
-        due = False
-
-        def record(self, record: Any) -> None:
-            self.due = record["event"] == "train" and record["step"] == 1
-
-        def phase(self, name: str, done: int, total: int) -> None:
-            if self.due and name == "validation":
-                self.due = False
-                signal.raise_signal(signal.SIGTERM)
-
-    result = run(toy(validate_every=1, save_every=100), progress=Asks())
-    assert (result.step, result.stopped) == (1, True)
-    assert [path.name for path in result.folder.saved.complete()] == ["step-000001"]
 
 
 def test_a_run_stops_when_its_time_is_up_and_goes_on(toy: Make) -> None:

@@ -83,13 +83,6 @@ def test_heads_are_float32_under_autocast(model, alike, share):
     assert torch.allclose(found["value"], with_gradient(model, alike, share)[0]["value"], atol=0.1)
 
 
-def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, rows):
-    found = figures_of(model, Tokens(rows.input_ids, 0 * rows.mask), "logprobs")["logprobs"]
-    found.sum().backward()
-    assert not found.any()
-    assert not any(parameter.grad.any() for parameter in model.parameters() if parameter.grad is not None)
-
-
 @pytest.fixture
 def alike() -> Tokens:
     """Rows that share beginnings of several lengths, one twice, one of no own token, one that begins apart."""
@@ -113,13 +106,6 @@ def with_gradient(model, tokens, share):
     loss = (weights * (found["logprobs"] + found["value"])).sum() + found["logits"].pow(2).sum()
     loss.backward()
     return {name: value.detach() for name, value in found.items()}, [p.grad.clone() for p in model.parameters()]
-
-
-def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
-    alone, nothing = (Tokens(torch.tensor([[7, 8]]), torch.tensor([[own]])) for own in (1.0, 0.0))
-    shared, apart = (with_gradient(model, alone, share)[0]["logprobs"] for share in (True, False))
-    assert torch.allclose(shared, apart, atol=1e-6)
-    assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])

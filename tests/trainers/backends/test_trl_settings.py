@@ -260,11 +260,6 @@ def test_only_the_upper_layers_are_trained(toy: Make, tmp_path: Path) -> None:
     assert all(value.dtype == torch.float32 for value in after.values())
 
 
-def test_a_group_keeps_its_caches_however_few_may_play_at_once(started: Make) -> None:
-    rows = [started(max_parallel=most, group_size=4).setup.rollouts.policy.engine.max_rows for most in (1, 9)]
-    assert rows == [4, 9]
-
-
 @pytest.mark.parametrize("family", ["Phi", "GPTNeoX", "Qwen2"])
 def test_the_last_norm_of_each_family_is_trained_with_its_layers(family: str) -> None:
     sizes = {"vocab_size": 9, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2}

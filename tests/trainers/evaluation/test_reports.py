@@ -240,15 +240,6 @@ def test_only_failures_are_tried_again_each_in_its_condition() -> None:
     assert found["interval"][0] < 1.0
 
 
-@pytest.mark.parametrize("trials", [1, 2])
-def test_nobody_is_asked_when_all_is_won_or_there_is_one_trial(trials: int) -> None:
-    arm = ArmOutcome(True, 1.0, 1)
-    whole = episode("a", condition=1), episode("a", condition=0)
-    report = replace(of((PairedOutcome("a", "heat", arm, arm),)), episodes=whole)
-    found = evaluation.play_trials(report, trials, lambda *_: pytest.fail("somebody was asked"), lambda failed: None)
-    assert found.success(True) == found.success(False) == [1.0] * trials
-
-
 # Scores, cuts and identity -------------------------------------------------------------------------------------------
 
 

@@ -180,14 +180,6 @@ def test_a_full_context_is_told_apart_from_failure() -> None:
     assert report.usage["with"] == used
 
 
-def test_an_error_of_the_users_client_is_the_users() -> None:
-    async def ask(request: TextRequest) -> str:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        play(ask)
-
-
 def test_an_interruption_within_a_running_loop_ends_the_questions() -> None:
     asked: list[float] = []
 

@@ -78,18 +78,6 @@ def test_the_skill_is_shown_where_a_group_without_it_would_be_blind():
     assert not skill_needed(Trials(8, 8), Trials(0, 0), 8)
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: signal_allocation(0.5, 0.5, 1), "group_size=1"),
-        (lambda: skill_needed(Trials(1, 2), Trials(3, 2), 8), "3 of 2"),
-    ],
-)
-def test_bad_arguments_are_named(call, says):
-    with pytest.raises(ConfigError, match=says):
-        call()
-
-
 @given(st.floats(-1, 1), st.floats(-1, 1), st.integers(2, 16), st.floats(0.05, 1))
 def test_fewer_see_the_skill_as_the_gap_closes(gap, other, group, full):
     low, high = (fading_allocation(value, group, full) for value in sorted((gap, other)))

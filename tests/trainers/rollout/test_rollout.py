@@ -1,7 +1,6 @@
 """Groups that are played, and how their rows become micro-batches."""
 
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -300,14 +299,6 @@ def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
 
 def of_tokens(ids: list[int], number: int) -> TrainingRow:
     return TrainingRow(TokenRow(ids[:1], ids[1:], [1] * len(ids[1:]), []), np.zeros(1), {"policy": 1.0}, number)
-
-
-def test_rows_with_and_without_allowed_tokens_do_not_mix() -> None:
-    chosen = TokenRow([1], [2, 3], [1, 1], [0.0] * 2, allowed=((2,), (3,)))
-    limited, free = (TrainingRow(each, np.zeros(2), {}, 0) for each in (chosen, replace(chosen, allowed=())))
-    assert collate([limited], 0, torch.device("cpu")).tokens.allowed is not None
-    with pytest.raises(ConfigError, match="2 entries for 4 own tokens"):
-        collate([limited, free], 0, torch.device("cpu"))
 
 
 TOKENS = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=9), max_size=20)

@@ -200,16 +200,6 @@ def test_a_swap_that_was_interrupted_is_mended(tmp_path: Path) -> None:
 # Locks ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_lock_makes_the_folder_or_says_why_not_and_is_not_blamed_for_what_goes_wrong_under_it(tmp_path) -> None:
-    with pytest.raises(OSError, match="mine") as caught, RunFolder(tmp_path / "new" / "run").locked():
-        raise OSError("mine")
-    assert not isinstance(caught.value, StorageError)
-    assert (tmp_path / "new" / "run" / ".lock").exists()
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="choose another"), RunFolder(tmp_path / "file").locked():
-        pass
-
-
 def test_two_cannot_write_to_one_run_and_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="the lock is made of flock")
     for _ in range(2):
