@@ -17,7 +17,7 @@ from tests.openai_server import Handler, openai_server
 from trainers.engines import openai
 from trainers.engines.openai import OpenAIEngine, RateLimiter
 from trainers.engines.openai_options import ServerOptions
-from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
+from trainers.engines.text import ContextFullError, TextReply, TextRequest
 
 client = pytest.importorskip("trainers.engines.openai_client", reason="needs the openai extra", exc_type=ImportError)
 REQUEST = TextRequest([{"role": "user", "content": "one two"}], seed=5, max_tokens=7, temperature=0.3)
@@ -171,21 +171,6 @@ def test_a_full_context_is_no_failure_of_the_server(error: dict[str, str]) -> No
     for fault, stream in faults:
         with server_with(fault) as server, pytest.raises(ContextFullError):
             ask(engine(server.base_url, stream=stream))
-
-
-def test_a_busy_server_is_given_more_time_than_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = list[float]()
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    asked = engine("http://127.0.0.1:1/v1", first_wait=1.0)
-    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
-    for attempt in range(5):
-        asyncio.run(asked._back_off(attempt, TransientError("busy", 1.0)))
-    assert all(max(1.0, 2**n / 2) <= seconds <= max(1.0, 2**n) for n, seconds in enumerate(waited))
-    asyncio.run(asked._back_off(5000, TransientError("busy")))
-    assert waited[-1] == asked.options.longest_wait
 
 
 @pytest.mark.parametrize("code", [401, 500])

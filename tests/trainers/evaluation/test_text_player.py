@@ -19,7 +19,6 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
-from trainers.evaluation import PairedReport
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout import text_policy
@@ -287,17 +286,6 @@ def test_a_reply_without_a_text_is_an_empty_one_and_never_sent_back_as_such() ->
     assert text_policy._audible({"role": "user", "content": " "})["content"] == "(nothing)", "which is nobody's reply"
     with pytest.raises(ConfigError, match="a text or a TextReply, not int"):
         asyncio.run(FunctionEngine(lambda request: asyncio.sleep(0, 5)).reply(TextRequest([], 0, 8, 1.0)))
-
-
-def test_what_the_context_cut_is_played_again_by_a_server_that_has_a_longer_one(tmp_path: Path) -> None:
-    full = status(400, {"message": "maximum context length"})
-    with openai_server(expert_reply, lambda number, body: full if len(body["messages"]) > 4 else None) as server:
-        evaluate(server, tmp_path)
-    (tmp_path / "report.json").unlink()
-    with openai_server(expert_reply) as server:
-        evaluate(server, tmp_path)
-        assert server.requests
-    assert not any(PairedReport.load(tmp_path / "report.json").cuts("context").values())
 
 
 def test_settings_of_tokens_that_do_not_reach_a_server_are_named() -> None:

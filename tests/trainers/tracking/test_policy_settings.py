@@ -73,20 +73,6 @@ def test_what_the_user_gives_wins_and_warns(policy: Path) -> None:
     assert not any("Warning" in line for line in said)
 
 
-def test_a_wording_in_a_folder_is_known_from_every_other_one(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(policy.parent)
-    (policy.parent / "checkout").mkdir()
-    save_policy_settings(policy, TrainConfig(model="m", chat="verl-agent:checkout"))
-    monkeypatch.chdir("/")
-    assert completed(model=str(policy))[0]["chat"] == f"verl-agent:{policy.parent / 'checkout'}"
-    monkeypatch.chdir(policy.parent)
-    same = TrainConfig(model=str(policy), chat="verl-agent:checkout")
-    assert unlike_policy(same) == ""
-    path = policy / SETTINGS_FILE  # of a version that kept the place as it was given
-    path.write_text(path.read_text().replace(f"{policy.parent}/checkout", "checkout"))
-    assert not any("Warning" in line for line in completed(model=str(policy), chat=same.chat)[1])
-
-
 def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path) -> None:
     assert "max_episode_steps" not in completed(model=str(policy), data="generated")[0]
     elsewhere = completed(model=str(policy), env="webshop")[0]

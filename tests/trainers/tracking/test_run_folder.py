@@ -20,7 +20,6 @@ from trainers.tracking.files import (
     damage,
     read_object,
     recover_folder,
-    storing_weights,
     swap_folder,
     weights_sha256,
 )
@@ -99,7 +98,7 @@ def test_a_run_of_two_revisions_is_of_none_that_is_clean(folder: RunFolder, tmp_
 
 @pytest.mark.parametrize(
     "damaged",
-    [b'{"step": 2, "ev', b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
+    [b'{"step": 2, "ev', b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
 )
 def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damaged: bytes) -> None:
     lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
@@ -124,19 +123,8 @@ def test_numbers_of_numpy_and_torch_are_numbers(folder: RunFolder) -> None:
 # Checkpoints ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_state_that_could_not_be_read_again_is_not_written(folder: RunFolder, monkeypatch) -> None:
-    monkeypatch.setattr(checkpoints, "MAX_OBJECT_BYTES", 4000)
-    older = save(folder, 1)
-    partial = folder.saved.partial(2)
-    (partial / "weights").touch()
-    with pytest.raises(CheckpointError, match="keep less"):
-        folder.saved.commit(partial, 2, {**META_VALUES, "step": 2, "memory": "x" * 4000}, 1)
-    assert folder.to_resume(CONFIG) == older
-
-
 HARMS = {
     "changed": lambda path: (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:]),
-    "cut": lambda path: (path / "deep" / "more").write_bytes(b""),
     "lost": lambda path: (path / "weights").unlink(),
     "nonsense": lambda path: (path / META).write_text("{"),
 }
@@ -229,17 +217,6 @@ def test_a_disk_that_refuses_is_said_in_words(folder: RunFolder, monkeypatch: py
     assert RunFolder(folder.path).to_resume(CONFIG) == older
 
 
-def test_a_full_disk_under_torch_is_said_in_words_and_other_errors_stay_what_they_are(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="CUDA"), storing_weights(tmp_path):
-        raise RuntimeError("CUDA error: an illegal memory access was encountered")
-    torch = pytest.importorskip("torch", reason="needs the train extra")
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full on this machine")
-    (tmp_path / "weights.pt").symlink_to("/dev/full")
-    with pytest.raises(StorageError, match="cannot be written"), storing_weights(tmp_path):
-        torch.save({"w": torch.zeros(100_000)}, tmp_path / "weights.pt")
-
-
 # Policies ------------------------------------------------------------------------------------------------------------
 
 
@@ -283,13 +260,10 @@ def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "transcripts/mine.jsonl"])
-@pytest.mark.parametrize("line", ['{"step": 1, "loss": 2}', '{"epoch": 1}', '{"step": 1, "event": "epoch"}', "text"])
-@pytest.mark.parametrize("config", [None, {"model_type": "llama"}])
-def test_logs_of_something_else_are_not_written_over(tmp_path: Path, name: str, line: str, config: Any) -> None:
+@pytest.mark.parametrize("line", ['{"step": 1, "loss": 2}', '{"step": 1, "event": "epoch"}', "text"])
+def test_logs_of_something_else_are_not_written_over(tmp_path: Path, name: str, line: str) -> None:
     (theirs := tmp_path / name).parent.mkdir(exist_ok=True)
     theirs.write_text(line)
-    if config:
-        (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ConfigError, match=rf"holds something else \({name.split('/', maxsplit=1)[0]}\).*run="):
         RunFolder(tmp_path).to_resume(CONFIG)
 
