@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from skillc_gym.episodes import read_jsonl
-from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
+from skillc_gym.errors import CheckpointError, ConfigError, SkillFileError
 from tests.trainers.toys import GRADED, ToyEnv, timeless, write_library
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy, validation_record
@@ -136,13 +136,6 @@ def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     assert [what_acted(records[:end])["withdrawn_at"] for end in (5, 4)] == [5, None]
     records[2]["rollout_fraction_with"] = {"a": 0.5, "b": 0.5}
     assert what_acted(records)["withdrawn_types"]["a"] == 4, "those of update 3 were played ahead of the withdrawal"
-
-
-def test_a_model_that_is_not_there_is_said_before_the_data_are_opened(tmp_path: Path) -> None:
-    (tmp_path / "run/policy").mkdir(parents=True)
-    for model, words in (("shiped", "skillc starts"), (str(tmp_path / "run"), "its policy is")):
-        with pytest.raises(MissingDataError, match=words):
-            run(TrainConfig(model=model, data=str(tmp_path / "nothing")))
 
 
 @pytest.mark.slow
