@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import SECRET, ScriptedEngine, toy_config, toy_rollouts
+from tests.trainers.toys import SECRET, ScriptedEngine, toy_config
 from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
@@ -23,6 +23,7 @@ from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
 from trainers.models import load_model, load_tokenizer
+from trainers.rollout import make_chat, make_rollouts, token_policy
 from trainers.rollout.batches import (
     TrainingRow,
     collate,
@@ -50,7 +51,8 @@ def toy(toy_folder: Path, engine: Any = None, **changes: Any) -> Any:
     config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
     tokenizer, model = load_tokenizer(config), load_model(config)
     by = engine(tokenizer) if engine else TransformersEngine(model, [1])
-    return toy_rollouts(config, tokenizer, by), tokenizer, model
+    policy = token_policy(config, make_chat(config, tokenizer), by)
+    return make_rollouts(config, policy), tokenizer, model
 
 
 def collect(rollouts: Any) -> list[Trajectory]:

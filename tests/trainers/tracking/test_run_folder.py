@@ -12,11 +12,10 @@ import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
-from trainers.tracking import checkpoints, run_folder
+from trainers.tracking import run_folder
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import (
     MAX_LINE_BYTES,
-    NO_WEIGHTS,
     damage,
     read_object,
     recover_folder,
@@ -72,12 +71,6 @@ def test_weights_of_either_form_are_hashed(tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_bytes(content)
         found.add(weights_sha256(tmp_path))
     assert len(found) == 3
-
-
-def test_hashes_of_weights_that_were_not_hashed_then_are_no_difference() -> None:
-    assert not checkpoints._differ(f"{'a' * 64} {NO_WEIGHTS}", f"{'a' * 64} {'b' * 64}")
-    assert checkpoints._differ(f"{'a' * 64} {NO_WEIGHTS}", f"{'c' * 64} {'b' * 64}")
-    assert checkpoints._differ("a", "a b")
 
 
 # Metrics -------------------------------------------------------------------------------------------------------------
