@@ -12,7 +12,8 @@ from skillc_gym.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from trainers.base import Sampling
-    from trainers.engines.openai import OpenAIEngine, ServerOptions
+    from trainers.engines.openai import OpenAIEngine
+    from trainers.engines.openai_options import ServerOptions
     from trainers.engines.registry import (
         CHOOSING,
         ENGINES,

@@ -19,7 +19,7 @@ import openai
 
 from skillc_gym.errors import ServerError
 from skillc_gym.wrappers.action_format import with_thoughts
-from trainers.engines.openai import ServerOptions
+from trainers.engines.openai_options import ServerOptions
 from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
 MAX_ANSWER_BYTES = 16 * 2**20

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, ServerError
 from tests.openai_server import Handler, openai_server
 from trainers.engines import openai
-from trainers.engines.openai import OpenAIEngine, RateLimiter, ServerOptions
+from trainers.engines.openai import OpenAIEngine, RateLimiter
+from trainers.engines.openai_options import ServerOptions
 from trainers.engines.text import ContextFullError, TextReply, TextRequest
 
 client = pytest.importorskip("trainers.engines.openai_client", reason="needs the openai extra", exc_type=ImportError)
