@@ -1,6 +1,6 @@
 """A tiny random Qwen2-shaped model and a word tokenizer with a chat template, made in the test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -65,6 +65,18 @@ def toy_folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     tokenizer.save_pretrained(folder / "model")
     write_library(folder / "skills")
     return folder
+
+
+@pytest.fixture
+def cudnn() -> Iterator[Any]:
+    """Torch's choice of attention on GPUs, cuDNN's allowed as at first; it is as before afterwards."""
+    import torch
+
+    chosen = torch.backends.cuda
+    before = chosen.cudnn_sdp_enabled()
+    chosen.enable_cudnn_sdp(True)
+    yield chosen
+    chosen.enable_cudnn_sdp(before)
 
 
 @pytest.fixture

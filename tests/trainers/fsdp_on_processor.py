@@ -23,8 +23,28 @@ def shard_on_processors() -> None:
     AcceleratorState.__init__ = start
 
 
+def count_gatherings() -> list[str]:
+    """Lets the copies that generate tell how many tensors they gathered."""
+    from torch.distributed.tensor import DTensor
+
+    from trainers.backends.trl import weights
+
+    gathered: list[str] = []
+    plain = weights.whole
+
+    def counted(tensor: Any) -> Any:
+        gathered.extend(["one"] if isinstance(tensor, DTensor) else [])
+        return plain(tensor)
+
+    weights.whole = counted
+    return gathered
+
+
 if __name__ == "__main__":
     from skillc_lab.cli.main import main
 
     shard_on_processors()
-    sys.exit(main(sys.argv[1:]))
+    gathered = count_gatherings()
+    status = main(sys.argv[1:])
+    sys.stderr.write(f"gathered {len(gathered)} tensors\n")
+    sys.exit(status)

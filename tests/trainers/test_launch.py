@@ -17,11 +17,29 @@ import torch
 pytest.importorskip("trl", reason="needs the extra 'train'")
 
 from skillc_lab.planning import typed_words
+from tests.trainers.conftest import make_model
 from tests.trainers.test_train import weights
 from tests.trainers.toys import GRADED
 from trainers.base import Trajectory, interrupts, launch_warning, stop_requests
+from trainers.base.processes import asked_processes
 from trainers.config import TrainConfig
 from trainers.training import RunResult, run
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "asked"),
+    [
+        ("accelerate launch --num_processes 2 --cpu scripts/train.py", {}, 2),
+        ("accelerate launch --num-processes=4 scripts/train.py steps=3", {"WORLD_SIZE": "1"}, 4),
+        ("torchrun --nproc_per_node 2 --nnodes=3 -m skillc_lab", {}, 6),
+        ("torchrun --nproc-per-node=gpu -m skillc_lab", {"WORLD_SIZE": "8"}, 8),
+        ("torchrun --nnodes 2:2 --nproc_per_node 2 -m skillc_lab", {"WORLD_SIZE": "4"}, 4),
+        ("bash", {}, None),
+        ("", {"WORLD_SIZE": "x"}, None),
+    ],
+)
+def test_how_many_processes_a_launcher_was_asked_for(words: str, env: dict[str, str], asked: int | None) -> None:
+    assert asked_processes(words.split(), env) == asked
 
 
 def test_a_launcher_that_started_fewer_is_told_of() -> None:
@@ -216,6 +234,9 @@ def test_a_lost_process_ends_the_run_and_one_process_or_two_go_on(sharded: bool,
     if sharded:
         said = train_with_two(two, sharded=True)
         assert "(step 2)" in said
+        # By each process, as it begins and after each of two updates: validation and the next rollouts share a copy.
+        tensors = len(list(make_model(40, layers=1).parameters()))
+        assert said.count(f"gathered {3 * tensors} tensors") == 2
     else:
         # As the launched command named it.
         assert run(two.with_(env=f"tests.trainers.toys:{two.env}")).finished

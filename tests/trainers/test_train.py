@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from skillc_gym.episodes import read_jsonl
-from skillc_gym.errors import CheckpointError, ConfigError, SkillFileError
+from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, SkillFileError
 from tests.trainers.toys import GRADED, ToyEnv, timeless, write_library
 from trainers.config import TrainConfig
 from trainers.evaluation import evaluate_policy, validation_record
@@ -136,6 +136,20 @@ def test_a_withdrawn_skill_is_dated_by_the_first_update_without_it() -> None:
     assert [what_acted(records[:end])["withdrawn_at"] for end in (5, 4)] == [5, None]
     records[2]["rollout_fraction_with"] = {"a": 0.5, "b": 0.5}
     assert what_acted(records)["withdrawn_types"]["a"] == 4, "those of update 3 were played ahead of the withdrawal"
+
+
+def test_records_that_do_not_say_what_acted_give_none_and_a_teacher_without_tokens_added_nothing() -> None:
+    parts = [{"event": "train", "step": step, "teacher_part": part} for step, part in ((1, 0.5), (2, None))]
+    older = what_acted([*parts, {"event": "train", "step": 3, "memory": {"size": 3}}])
+    assert {name: found for name, found in older.items() if found} == {"teacher_part": 0.25, "bank_size": 3}
+    assert 0 not in older.values()
+
+
+def test_a_model_that_is_not_there_is_said_before_the_data_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "run/policy").mkdir(parents=True)
+    for model, words in (("shiped", "skillc starts"), (str(tmp_path / "run"), "its policy is")):
+        with pytest.raises(MissingDataError, match=words):
+            run(TrainConfig(model=model, data=str(tmp_path / "nothing")))
 
 
 @pytest.mark.slow
@@ -341,6 +355,23 @@ def test_interrupted_once_finishes_the_step_and_saves(toy: Make) -> None:
     assert run(config).finished
 
 
+def test_interrupted_in_a_validation_no_other_update_begins(toy: Make) -> None:
+    class Asks(SilentProgress):
+        due = False
+
+        def record(self, record: Any) -> None:
+            self.due = record["event"] == "train" and record["step"] == 1
+
+        def phase(self, name: str, done: int, total: int) -> None:
+            if self.due and name == "validation":
+                self.due = False
+                signal.raise_signal(signal.SIGTERM)
+
+    result = run(toy(validate_every=1, save_every=100), progress=Asks())
+    assert (result.step, result.stopped) == (1, True)
+    assert [path.name for path in result.folder.saved.complete()] == ["step-000001"]
+
+
 def test_a_run_stops_when_its_time_is_up_and_goes_on(toy: Make) -> None:
     whole, config = (toy(steps=2, save_every=100) for _ in range(2))
     first = run(config.with_(max_minutes=1e-6))
@@ -437,6 +468,8 @@ def test_a_run_does_not_go_on_with_other_tasks_of_the_same_names_or_over_other_w
     [
         ({"skill_grade": "minimal"}, "skill_grade=minimal shortens"),
         ({"method": "skill_grpo+distraction"}, "reads the skill library itself"),
+        ({"method": "skill05"}, "reads the skill library itself"),
+        ({"method": "evolver", "method_options": {"start_with": "library"}}, "reads the skill library itself"),
         ({"method": "opsd"}, "the teacher of method=opsd reads"),
     ],
 )

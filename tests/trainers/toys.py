@@ -17,6 +17,8 @@ from trainers.advantages import RolloutBatch
 from trainers.base import TokenRow, Trajectory
 from trainers.config import TrainConfig
 from trainers.engines import Engine, Generation, Request, Sampling
+from trainers.rollout import make_chat, make_rollouts, token_policy
+from trainers.rollout.collect import GroupRollouts
 from trainers.tracking.progress import SilentProgress
 
 if TYPE_CHECKING:
@@ -158,6 +160,10 @@ def next_batches(learner: Learner) -> list[MicroBatch]:
     batch, advantages, _ = learner.credit(learner.play(*learner.draw(update), update))
     extra, _ = learner.extra_rows(batch, advantages, update)
     return [each for step in learner.rows.optimiser_steps(batch, advantages, extra, update) for each in step]
+
+
+def toy_rollouts(config: TrainConfig, tokenizer: Any, engine: Engine) -> GroupRollouts:
+    return make_rollouts(config, token_policy(config, make_chat(config, tokenizer), engine))
 
 
 # Made-up trajectories --------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.toys import batch_of, episode
-from trainers.advantages import gae, gigpo, grpo, raised_baseline, relabelling_weights, rloo
+from trainers.advantages import gae, gigpo, grpo, raised_baseline, relabelling_weights, rloo, whiten
 from trainers.advantages.group_baselines import Grpo, RaisedBaseline, Rloo, Utilisation, usual_success, utilisation
 from trainers.advantages.per_step import Gigpo, Ppo
 
@@ -101,6 +101,18 @@ def test_gigpo_follows_its_definition(batch, gamma, weight, std):
         np.testing.assert_allclose(ours, theirs, atol=1e-6, rtol=1e-5 if std else 1e-9)
 
 
+@given(batches(), st.randoms(use_true_random=False))
+def test_the_order_of_a_batch_does_not_matter(batch, random):
+    returns, task, anchors, rewards = batch
+    order = list(range(len(returns)))
+    random.shuffle(order)
+    mixed = [[values[i] for i in order] for values in (returns, task, anchors, rewards)]
+    straight, shuffled = gigpo(returns, task, anchors, rewards), gigpo(*mixed)
+    for place, i in enumerate(order):
+        np.testing.assert_array_equal(shuffled[place], straight[i])
+    np.testing.assert_array_equal(rloo(mixed[0], mixed[1]), rloo(returns, task)[order])
+
+
 @given(st.lists(st.tuples(REWARD, REWARD), max_size=8), FRACTION, FRACTION)
 def test_gae_is_the_weighted_sum_of_temporal_differences(steps, gamma, lam):
     rewards, values = [r for r, _ in steps], [v for _, v in steps]
@@ -110,6 +122,12 @@ def test_gae_is_the_weighted_sum_of_temporal_differences(steps, gamma, lam):
         math.fsum((gamma * lam) ** (k - t) * deltas[k] for k in range(t, len(steps))) for t in range(len(steps))
     ]
     np.testing.assert_allclose(gae(rewards, values, gamma, lam), expected, atol=1e-9)
+
+
+def test_no_rollouts_have_no_advantages():
+    assert rloo([], []).size == grpo([], []).size == gae([], []).size == 0
+    assert gigpo([], [], [], []) == whiten([]) == []
+    assert [own.size for own in gigpo([1.0], ["x"], [[]], [[]])] == [0]
 
 
 def test_arrays_and_tensors_are_read_like_lists():
@@ -131,9 +149,15 @@ def test_arrays_and_tensors_are_read_like_lists():
     [
         (lambda: rloo([1.0, 0.0], ["x"]), "2 tasks"),
         (lambda: gigpo([1.0], ["x"], [["a"], ["b"]], [[0.0]]), "one list per rollout, 1; got 2 and 1"),
+        (lambda: gigpo([1.0], ["x"], [["a"]], [[0.0, 1.0]]), r"rewards\[0\] must have shape \(1,\)"),
+        (lambda: gigpo([1.0], ["x"], [["a"]], [[0.0]], gamma=1.5), "gamma lies in"),
+        (lambda: gae([1.0], [0.0, 1.0]), "rewards"),
         (lambda: rloo(["won", "lost"], ["x", "x"]), "returns must be plain numbers"),
+        (lambda: rloo([1.0, 0.0], None), "task must be a sequence of keys"),
         (lambda: gae([1.0], [0.0], lam=-1), "lam lies in"),
+        (lambda: raised_baseline([1.0], ["x"], [1], rho=2.0), "rho lies in"),
         (lambda: raised_baseline([-1.0, 0.0], ["x", "x"], [1, 0]), "returns in"),
+        (lambda: relabelling_weights([1.0], ["x", "y"], [1], [0.5]), "1 tasks"),
     ],
 )
 def test_bad_arguments_are_named(call, message):

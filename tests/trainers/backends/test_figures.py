@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+import numpy as np
 import torch
 import transformers
 from trl.trainer.utils import add_fused_lm_head
@@ -15,6 +16,7 @@ from tests.trainers.conftest import make_model
 from trainers.backends.trl import figures
 from trainers.backends.trl.figures import own_figures
 from trainers.models import segments
+from trainers.models.segments import segments_of
 from trainers.rollout.batches import Tokens
 from trainers.warmstart import PolicySize
 from trainers.warmstart.policy import build_model, build_tokenizer
@@ -83,6 +85,13 @@ def test_heads_are_float32_under_autocast(model, alike, share):
     assert torch.allclose(found["value"], with_gradient(model, alike, share)[0]["value"], atol=0.1)
 
 
+def test_rows_without_own_tokens_give_zeros_that_can_be_differentiated(model, rows):
+    found = figures_of(model, Tokens(rows.input_ids, 0 * rows.mask), "logprobs")["logprobs"]
+    found.sum().backward()
+    assert not found.any()
+    assert not any(parameter.grad.any() for parameter in model.parameters() if parameter.grad is not None)
+
+
 @pytest.fixture
 def alike() -> Tokens:
     """Rows that share beginnings of several lengths, one twice, one of no own token, one that begins apart."""
@@ -106,6 +115,13 @@ def with_gradient(model, tokens, share):
     loss = (weights * (found["logprobs"] + found["value"])).sum() + found["logits"].pow(2).sum()
     loss.backward()
     return {name: value.detach() for name, value in found.items()}, [p.grad.clone() for p in model.parameters()]
+
+
+def test_a_tree_of_one_short_row_still_goes_through_the_model(model):
+    alone, nothing = (Tokens(torch.tensor([[7, 8]]), torch.tensor([[own]])) for own in (1.0, 0.0))
+    shared, apart = (with_gradient(model, alone, share)[0]["logprobs"] for share in (True, False))
+    assert torch.allclose(shared, apart, atol=1e-6)
+    assert with_gradient(model, nothing, share=True)[0]["logprobs"].tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
@@ -151,6 +167,24 @@ def test_memory_grows_with_the_tokens_of_the_tree(model):
 
     small, large, larger = kept(10), kept(40), kept(160)
     assert (larger - large) == pytest.approx(4 * (large - small), rel=0.05)
+
+
+def test_segments_lie_on_the_way_to_their_tokens():
+    #  0 - 1 - 2 - 3
+    #      |   + - 6 - 7
+    #      + - 4 - 5
+    found = segments_of(np.array([-1, 0, 1, 2, 1, 4, 2, 6]), torch.device("cpu"))
+    assert [(each.start, each.end, each.path.tolist()) for each in found] == [
+        (0, 4, [0, 1, 2, 3]),
+        (4, 6, [0, 1, 4, 5]),
+        (6, 8, [0, 1, 2, 6, 7]),
+    ]
+
+
+def test_long_segments_are_cut_on_a_processor():
+    found = segments_of(np.arange(-1, 299), torch.device("cpu"))
+    assert [(each.start, each.end) for each in found] == [(0, 128), (128, 256), (256, 300)]
+    assert [each.path.tolist() for each in found] == [list(range(each.end)) for each in found]
 
 
 def test_attention_that_segments_do_not_know_is_refused(alike):

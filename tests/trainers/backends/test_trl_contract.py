@@ -23,6 +23,26 @@ from trainers.losses import ClippedPolicyGradient
 from trainers.rollout.batches import MicroBatch, Tokens, TrainingRow, collate, make_training_rows
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("_init_training_state", ["max_steps", "num_update_steps_per_epoch", "num_train_epochs"]),
+        ("_prepare_for_training", ["max_steps", "train_dataloader", "resume_from_checkpoint"]),
+        ("_get_grad_norm", ["model", "grad_norm"]),
+    ],
+)
+def test_what_we_call_has_the_arguments_we_pass(name: str, expected: list[str]) -> None:
+    assert list(inspect.signature(getattr(GRPOTrainer, name)).parameters)[1 : len(expected) + 1] == expected
+
+
+def test_the_loop_that_we_leave_out_is_entered_where_we_think() -> None:
+    """All that comes before the loop is the trainer's: liger, checkpointing, the weights of a checkpoint."""
+    assert "self._inner_training_loop, self._train_batch_size" in inspect.getsource(Trainer.train)
+    assert {"batch_size", "args", "resume_from_checkpoint"} < {
+        *inspect.signature(Trainer._inner_training_loop).parameters
+    }
+
+
 def test_a_step_and_a_pass_do_what_the_loop_does() -> None:
     source = inspect.getsource(Trainer._run_epoch)
     steps = ("_clip_grad_norm(", "_get_grad_norm(", "optimizer.step()", "_get_learning_rate()", "lr_scheduler.step()")

@@ -1,6 +1,7 @@
 """The engine openai: what it asks, what it tries again, what it refuses, and what it never tells."""
 
 import asyncio
+import email.utils
 import gzip
 import json
 import socket
@@ -17,7 +18,7 @@ from tests.openai_server import Handler, openai_server
 from trainers.engines import openai
 from trainers.engines.openai import OpenAIEngine, RateLimiter
 from trainers.engines.openai_options import ServerOptions
-from trainers.engines.text import ContextFullError, TextReply, TextRequest
+from trainers.engines.text import ContextFullError, TextReply, TextRequest, TransientError
 
 client = pytest.importorskip("trainers.engines.openai_client", reason="needs the openai extra", exc_type=ImportError)
 REQUEST = TextRequest([{"role": "user", "content": "one two"}], seed=5, max_tokens=7, temperature=0.3)
@@ -173,6 +174,21 @@ def test_a_full_context_is_no_failure_of_the_server(error: dict[str, str]) -> No
             ask(engine(server.base_url, stream=stream))
 
 
+def test_a_busy_server_is_given_more_time_than_it_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    asked = engine("http://127.0.0.1:1/v1", first_wait=1.0)
+    monkeypatch.setattr(openai, "asyncio", SimpleNamespace(sleep=sleep))
+    for attempt in range(5):
+        asyncio.run(asked._back_off(attempt, TransientError("busy", 1.0)))
+    assert all(max(1.0, 2**n / 2) <= seconds <= max(1.0, 2**n) for n, seconds in enumerate(waited))
+    asyncio.run(asked._back_off(5000, TransientError("busy")))
+    assert waited[-1] == asked.options.longest_wait
+
+
 @pytest.mark.parametrize("code", [401, 500])
 def test_what_a_server_says_is_cut_without_the_key_and_steers_no_terminal(
     code: int, monkeypatch: pytest.MonkeyPatch
@@ -302,3 +318,15 @@ def test_retry_after_is_read() -> None:
     unreadable = ("soon", "", "inf", "nan", "Wed, 21 Oct 99999999 07:28:00 GMT")
     asked = {"2.5": 2.5, "-1": 0.0, "Wed, 21 Oct 2015 07:28:00 GMT": 0.0, **dict.fromkeys(unreadable)}
     assert {text: client.retry_after({"retry-after": text}) for text in asked} == asked
+
+
+def test_a_date_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        soon = email.utils.formatdate(time.time() + 600)
+        assert soon.endswith("-0000")
+        assert 590 < (client.retry_after({"retry-after": soon}) or 0.0) <= 600
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -11,6 +11,8 @@ import torch
 from tests.trainers.conftest import make_model
 from tests.trainers.engines.test_transformers import EOS, assert_uncached, shapes_of_passes
 from trainers.engines import Request, Sampling
+from trainers.engines.batching import Batch
+from trainers.engines.drafts import Drafts
 from trainers.engines.sharing import SharingEngine
 from trainers.engines.transformers import TransformersEngine
 from trainers.models.segments import _attention, segments_of
@@ -91,6 +93,36 @@ def test_lines_without_conversations_are_forgotten(tiny_model: Any) -> None:
     assert len(engine._slots) <= 15
 
 
+def test_rows_of_lines_that_are_gone_are_used_again(tiny_model: Any) -> None:
+    """Two sets of conversations speak in turn: the cache stays as large as both need."""
+    engine = SharingEngine(tiny_model, [], max_rows=8)
+    talks = {(s, m): [5 + s, 6, 7] for s in range(2) for m in range(4)}
+    for turn in range(30):
+        requests = [Request(key, talks[key], key[1], 2, turn=turn) for key in talks if key[0] == turn % 2]
+        for request, reply in zip(requests, engine.generate(requests, Sampling()), strict=True):
+            talks[request.key] = [*talks[request.key], *reply.token_ids, 9][:40]
+    assert len(engine._slots) <= 24
+
+
+def proposed(drafts: Drafts, prompt: int, said: int) -> list[int]:
+    batch = Batch([Request("a", [prompt], 0, 9)])
+    batch.add(np.array([0]), np.array([said]), np.zeros(1), np.array([EOS]))
+    return drafts.propose(batch, np.array([0]))[0].tolist()
+
+
+def test_the_longest_context_that_is_known_decides_and_nothing_where_votes_are_tied() -> None:
+    drafts = Drafts(1)
+    for prompt, reply in ((5, [2, 3]), (5, [2, 3]), (5, [2, 3]), (6, [2, 4])):
+        drafts.learn(np.array([prompt]), reply)
+    assert proposed(drafts, 6, 2) == [4]
+    assert proposed(drafts, 9, 2) == [3]
+    for _ in range(3):
+        drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, 5, 2) == []
+    drafts.learn(np.array([5]), [2, 4])
+    assert proposed(drafts, 5, 2) == [4]
+
+
 @pytest.mark.parametrize("engine", [TransformersEngine, SharingEngine])
 def test_what_is_said_again_takes_few_passes(engine: type, tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = shapes_of_passes(tiny_model, monkeypatch)
@@ -118,6 +150,14 @@ def test_no_pass_reaches_beyond_the_models_limit(engine: type, draft_tokens: int
         assert [r.token_ids for r in replies] == [r.token_ids for r in plain.generate(requests, Sampling(0.2))]
         generates.release([request.key for request in requests])
         plain.reset()
+
+
+def test_one_at_its_limit_does_not_keep_others_from_drafts(tiny_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    generates = TransformersEngine(tiny_model, [], draft_tokens=3)
+    generates.generate([Request("first", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    shapes = shapes_of_passes(tiny_model, monkeypatch)
+    generates.generate([Request("long", [8] * 30, 0, 1), Request("again", [5, 6, 7], 0, 13)], Sampling(greedy=True))
+    assert shapes[-3:] == [(1, 4)] * 3
 
 
 def test_what_one_has_said_is_not_taken_for_what_its_row_went_on_with(tiny_model: Any) -> None:

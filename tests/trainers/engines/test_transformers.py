@@ -13,7 +13,7 @@ from skillc_gym.errors import ConfigError
 from tests.trainers.conftest import make_model
 from trainers.config import TrainConfig
 from trainers.engines import CheckpointModel, Generation, Request, Sampling, engine_spec
-from trainers.engines.batching import draw, likely_tokens
+from trainers.engines.batching import chunks_by_length, draw, likely_tokens
 from trainers.engines.random import derive_seed, uniforms
 from trainers.engines.transformers import TransformersEngine
 from trainers.models import segments
@@ -138,6 +138,13 @@ def test_grouped_key_heads_in_narrow_numbers_and_as_a_kernel_lays_them_out(monke
     narrow[0].requires_grad_()
     segments._folded(*narrow, mask | ~seeing[:, None, :, None], scale=None, dropout_p=0.0)
     assert calls == [False, False, True], "wide numbers, other masks and gradients go through the kernel"
+
+
+def test_prompts_are_padded_little_on_a_processor() -> None:
+    lengths = np.array([413, 110, 45, 412, 44, 3, 47, 2])
+    chunks = chunks_by_length(range(8), lengths, 8192, torch.device("cpu"))
+    assert chunks == [[5, 7], [2, 4, 6], [1], [0, 3]]
+    assert len(chunks_by_length(range(8), lengths, 8192, torch.device("meta"))) == 2
 
 
 def test_draws_follow_the_distribution(tiny_model: Any) -> None:

@@ -96,7 +96,9 @@ def test_reports_of_older_versions_are_read() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        *("", '{"outcomes": [{"won_with": "x"}]}'),
+        *("", "[1]", '{"outcomes": [{"won_with": "x"}]}'),
+        json.dumps({**play([], []).to_json(), "outcomes": [{"well_formed_with": []}]}),
+        json.dumps(play([True], [True]).to_json()).replace('"well_formed_with": ', '"well_formed_with": 1' + "0" * 400),
         json.dumps({**play([], []).to_json(), "panel_sha256": "another"}),
     ],
 )
@@ -122,8 +124,9 @@ def test_changes_pair_the_tasks() -> None:
     ("call", "fault"),
     [
         (lambda: play([], [], ["heat/0"] * 2), "each task once and is not empty"),
+        (lambda: play([], [], []), "each task once and is not empty"),
         (lambda: play([], [], part=slice(None, None, -1)), "with the skill and then"),
-        (lambda: pass_at_k(1, 3, 4), "pass@k needs"),
+        *((lambda c=c: pass_at_k(*c), "pass@k needs") for c in ((1, 3, 4), (4, 3, 1), (1, 3, 0))),
         (lambda: compare_reports(of(REPEATED[:2]), of(REPEATED), skill=True), "1 and 2 times"),
         (lambda: compare_reports(of(GOALS, prices="a"), of(GOALS, prices="b"), skill=True), "different panels"),
     ],
@@ -238,6 +241,15 @@ def test_only_failures_are_tried_again_each_in_its_condition() -> None:
     found = report.to_json()["with"][2]
     assert (found["trial"], found["solved"], found["success"]) == (3, 2, 1.0)
     assert found["interval"][0] < 1.0
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+def test_nobody_is_asked_when_all_is_won_or_there_is_one_trial(trials: int) -> None:
+    arm = ArmOutcome(True, 1.0, 1)
+    whole = episode("a", condition=1), episode("a", condition=0)
+    report = replace(of((PairedOutcome("a", "heat", arm, arm),)), episodes=whole)
+    found = evaluation.play_trials(report, trials, lambda *_: pytest.fail("somebody was asked"), lambda failed: None)
+    assert found.success(True) == found.success(False) == [1.0] * trials
 
 
 # Scores, cuts and identity -------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from tests.skillc_gym.adapters.scripted import ENV_KWARGS, expert_reply
 from tests.trainers.engines.test_openai import half_a_stream, status
 from trainers.config import TrainConfig
 from trainers.engines.text import ContextFullError, FunctionEngine, TextReply, TextRequest
+from trainers.evaluation import PairedReport
 from trainers.evaluation.player import policy_player
 from trainers.evaluation.policy import PolicyReport, evaluate_policy
 from trainers.rollout import text_policy
@@ -179,6 +180,21 @@ def test_a_full_context_is_told_apart_from_failure() -> None:
     assert report.usage["with"] == used
 
 
+def test_an_error_of_the_users_client_is_the_users() -> None:
+    async def ask(request: TextRequest) -> str:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        play(ask)
+
+
+def test_it_works_within_a_running_loop() -> None:
+    async def notebook() -> PolicyReport:
+        return asked_by()[1]
+
+    assert len(asyncio.run(notebook()).paired.outcomes) == 2
+
+
 def test_an_interruption_within_a_running_loop_ends_the_questions() -> None:
     asked: list[float] = []
 
@@ -241,12 +257,37 @@ def test_an_interrupted_evaluation_of_another_panel_or_other_tries_does_not_go_o
     assert len(played().paired.outcomes) == 2
 
 
+def test_a_writers_chat_that_was_too_long_is_asked_again_with_more_room(tmp_path: Path) -> None:
+    limit = 0
+
+    async def ask(request: TextRequest) -> TextReply:
+        if len(request.messages[0]["content"]) > limit:
+            raise ContextFullError("full")
+        return TextReply("Look twice.", 3, 2)
+
+    def told(asked: int) -> list[str]:
+        player = policy_player(CONFIG, FunctionEngine(ask), tmp_path)
+        writer = player.chat(0, tmp_path / "replies.jsonl")
+        found = writer([[{"role": "user", "content": "What now?"}]])
+        assert writer.usage.prompt_tokens == asked
+        return found
+
+    assert told(0) == [""]
+    limit = 100
+    assert told(3) == ["Look twice."]
+    limit = 0
+    assert told(3) == ["Look twice."], "as it was kept"
+
+
 def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     Journal(path, {"model": "a", "chat": "default"}).add("k", {"x": 1})
     with pytest.raises(ConfigError, match="model was 'a', is 'b'"):
         Journal(path, {"model": "b", "chat": "default"})
     assert Journal(path, {"model": "a", "chat": "default"}).entries["k"]["x"] == 1
+    Journal(path.with_name("other"), {"model": "a", "chat_sha256": "a"}).add("k", {"x": 1})
+    with pytest.raises(ConfigError, match="chat_sha256 was 'a', is 'b'"):
+        Journal(path.with_name("other"), {"model": "a", "chat_sha256": "b"})
     path.write_text('{"date": 1}\n{"note": 2}\n')
     with pytest.raises(ConfigError, match="something else"):
         Journal(path, {"model": "a", "chat": "default"})
@@ -258,6 +299,10 @@ def test_other_settings_and_wrappers_do_not_go_on_with_a_journal(tmp_path: Path)
     policy_player(CONFIG, engine, tmp_path)._journal.add("k", {})
     with pytest.raises(ConfigError, match="env_wrappers was None, is"):
         policy_player(wrapped, engine, tmp_path)
+    path.unlink()
+    policy_player(wrapped, engine, tmp_path)._journal.add("k", {})
+    with pytest.raises(ConfigError, match=r"env_wrappers was \{.*is None"):
+        policy_player(CONFIG, engine, tmp_path)
 
 
 def test_a_function_is_asynchronous_and_a_wrapper_takes_its_options() -> None:
@@ -288,6 +333,17 @@ def test_a_reply_without_a_text_is_an_empty_one_and_never_sent_back_as_such() ->
         asyncio.run(FunctionEngine(lambda request: asyncio.sleep(0, 5)).reply(TextRequest([], 0, 8, 1.0)))
 
 
+def test_what_the_context_cut_is_played_again_by_a_server_that_has_a_longer_one(tmp_path: Path) -> None:
+    full = status(400, {"message": "maximum context length"})
+    with openai_server(expert_reply, lambda number, body: full if len(body["messages"]) > 4 else None) as server:
+        evaluate(server, tmp_path)
+    (tmp_path / "report.json").unlink()
+    with openai_server(expert_reply) as server:
+        evaluate(server, tmp_path)
+        assert server.requests
+    assert not any(PairedReport.load(tmp_path / "report.json").cuts("context").values())
+
+
 def test_settings_of_tokens_that_do_not_reach_a_server_are_named() -> None:
     with pytest.warns(UserWarning, match="not told of template_options, thoughts"):
         policy_player(CONFIG.with_(thoughts="drop", template_options={"x": 1}), FunctionEngine(plainly))
@@ -299,7 +355,7 @@ def test_a_cut_of_the_distribution_is_the_servers_affair(changes: dict[str, Any]
         policy_player(CONFIG.with_(**changes), FunctionEngine(plainly))
 
 
-@pytest.mark.parametrize("damage", [b'{"key": "l", "x"', b"\xff\xfe"])
+@pytest.mark.parametrize("damage", [b'{"key": "l", "x"', b"\xff\xfe", b"[" * 100_000, b"null\n", b"{}\n"])
 def test_a_damaged_line_costs_its_own_episode(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "journal.jsonl"
     journal = Journal(path, {})

@@ -33,7 +33,7 @@ from tests.trainers.toys import batch_of, episode, trajectory
 from trainers.engines.lockstep import LockstepEngine
 from trainers.learner import Objective, make_objective
 from trainers.learner.ahead import Ahead, Drawn, WeightsCopy, check_ahead
-from trainers.learner.redrawing import check_redrawing, split_by_difference
+from trainers.learner.redrawing import check_redrawing, other_tasks, split_by_difference
 from trainers.learner.setup import SharedMemory
 from trainers.losses import ClippedPolicyGradient, Loss, LossInputs, TokenLoss
 from trainers.losses.distillation import Relabelling
@@ -42,6 +42,7 @@ from trainers.models import load_model
 from trainers.recipes import recipe_in
 from trainers.rollout.batches import TrainingRow, collate, make_training_rows, padding_row
 from trainers.rollout.collect import SharedRollouts
+from trainers.rollout.opening import TaskSplit
 from trainers.rollout.policies import TokenPolicy
 from trainers.training import run
 
@@ -151,9 +152,11 @@ def test_a_scheme_that_reads_the_reference_has_one_without_a_penalty(config: Tra
         ("opsd", {"kl_coef": 0.5, "clip_high": 0.4}, "clip_high=0.4, kl_coef=0.5 has no effect"),
         ("raft", {"loss_type": "gspo"}, "ratio=sequence has no effect"),
         ("fixed_gate+forward_distillation", {}, "which is 0 with gate=0.5"),
+        ("contrastive_relabelling", {"group_size": 1}, "every advantage is 0"),
         ("contrastive_relabelling", {"group_size": 2}, "group_size of at least 3"),
         ("skill_grpo+distraction", {"group_size": 4}, "shows fewer than two members"),
         ("skill_grpo+distraction", {"group_size": 8}, ""),
+        ("raft", {"group_size": 1, "kl_coef": 0.0}, ""),
         ("ppo", {"group_size": 1, "kl_coef": 0.5}, ""),
     ],
 )
@@ -312,6 +315,18 @@ def test_groups_are_drawn_again_until_they_differ_or_the_bound_is_reached(winnin
         assert len(figures["tasks"]) == len(groups) + figures["groups_left_out"]
         assert figures["success"] == pytest.approx(np.mean([each.episode.won for each in every]))
         assert figures["prompt_tokens"] == sum(row.length - row.model_tokens for each in every for row in each.rows)
+
+
+def test_other_tasks_are_different_ones_while_there_are_some() -> None:
+    tasks = ("a0", "a1", *(f"b{i}" for i in range(6)))
+    split = TaskSplit(tasks, (), {task: task[0] for task in tasks})
+    config = TrainConfig(model="m", task_sampling="types")
+    for step in range(9):
+        for count, found in ((4, 4), (6, 6), (9, 6)):
+            drawn = other_tasks(split, config, ["a0", "b0"], count, step)
+            assert len(set(drawn)) == len(drawn) == found
+            assert not {"a0", "b0"} & set(drawn)
+    assert other_tasks(split, config, tasks, 2, 0) == []
 
 
 def wins_by_group(batch: RolloutBatch) -> dict[int, list[bool]]:

@@ -95,15 +95,22 @@ ENTRY = bank_of("a").state_dict()["entries"][0]
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("", "empty"),
         ("{", ":1 is not a JSON object"),
         ("[" * 100_000, "nested too deep"),
+        ("[]", ":1 is not a JSON object"),
         ([{**HEAD, "version": 2}], "version 2"),
-        ([HEAD, {**ENTRY, "utility": math.nan}], "no finite number"),
-        ([{**HEAD, "added": None}], "counts fewer"),
+        ([{"format": "skillc-bank", "version": 1}], "how many entries"),
+        ([HEAD, {"name": "s00001"}], "fields"),
+        *(([HEAD, {**ENTRY, name: math.nan}], "no finite number") for name in ("utility", "wins")),
+        *(([{**HEAD, "added": added}], "counts fewer") for added in ("x", None)),
         ([HEAD, {**ENTRY, "name": "s00002"}], "takes a name that is taken"),
-        ([HEAD, {**ENTRY, "name": "heat+cool"}], "cannot be called"),
-        ([HEAD, {**ENTRY, "uses": -1}], "both count from 0"),
-        ([HEAD, {**ENTRY, "text": 3}], "text must be"),
+        *(([HEAD, {**ENTRY, "name": name}], "cannot be called") for name in ("", "none", "heat+cool")),
+        *(([HEAD, {**ENTRY, name: -1}], "both count from 0") for name in ("uses", "wins")),
+        *(
+            ([HEAD, {**ENTRY, name: value}], f"{name} must be")
+            for name, value in (("text", 3), ("uses", "many"), ("sources", "t"), ("utility", None))
+        ),
     ],
 )
 def test_a_damaged_file_is_refused_in_words(tmp_path, content, message):
@@ -389,6 +396,17 @@ def test_skill05_knows_who_was_guided_where_one_kind_of_skill_is_missing(tmp_pat
     assert memory.shared_draws == bool(usual), "those who see nothing are no copies of the others"
 
 
+def test_what_distraction_did_is_recorded(tmp_path):
+    memory = DistractedLibrary(distracted_by="blank").start(tools(tmp_path, "alfworld"))
+    blank = ask(memory, kind=HEAT, member=3)
+    assert set(blank.text.split()) == {"to"}
+    misled = [episode(won=won, condition=1, kind=HEAT, skill=blank.name) for won in (True, False)]
+    rest = [episode(condition=1, kind=HEAT, skill="general+heat")] * 6
+    found = update(memory, *misled, *rest, episode(kind=HEAT))
+    assert found == {"distracted_share": 0.25, "distracted_success": 0.5}
+    assert update(memory, *rest) == {"distracted_share": 0.0, "distracted_success": None}
+
+
 @pytest.mark.parametrize("options", BY_LESSONS)
 def test_a_full_bank_takes_new_entries(options, tmp_path):
     memory = planted(options, tmp_path, Draft("old", task_type="cool"), uses=1, utility=0.9, bank_capacity=1)
@@ -409,6 +427,12 @@ def asking(options, folder: Path, *episodes):
     memory = options.start(replace(tools(folder), write=write))
     update(memory, *episodes)
     return memory, asked
+
+
+@pytest.mark.parametrize("options", BY_LESSONS)
+def test_the_policy_is_asked_for_all_lessons_at_once(options, tmp_path):
+    memory, (questions,) = asking(options(writer="policy"), tmp_path, WON, WON, WON)
+    assert (len(questions), next(iter(memory.bank)).text) == (3, "Lesson 0.")
 
 
 def test_skillrls_language_model_sees_all_that_a_review_keeps(tmp_path):

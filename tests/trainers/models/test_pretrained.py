@@ -21,8 +21,10 @@ from skillc_gym.errors import CheckpointError, MissingDataError, MissingExtraErr
 from skillc_lab.cli.main import main as skillc
 from tests.trainers.conftest import make_model
 from trainers.base import model_folders, package_named
-from trainers.base.model_folders import Adapted, Package, fetched_folder
+from trainers.base.model_folders import Adapted, Package, fetched_folder, fetched_model
 from trainers.config import TrainConfig
+from trainers.engines import Request, Sampling
+from trainers.engines.transformers import TransformersEngine
 from trainers.models import load_plain_tokenizer, pretrained
 from trainers.models.pretrained import adapt, byte_pair_tokenizer, check_tokenizer, get_model, split_digits
 from trainers.rollout.chat_tokens import ChatTokens
@@ -184,3 +186,13 @@ def test_smollm2_speaks_chatml_in_both_forms(smollm2: str) -> None:
     assert tokenizer.decode(ids).endswith("in cabinet  12<|im_end|>\n<|im_start|>assistant\n")
     assert tokenizer.convert_ids_to_tokens(tokenizer.encode("  12"))[-2:] == ["1", "2"]
     assert ChatTokens(tokenizer, growing=False).prompt([{"role": "user", "content": "x"}])
+
+
+@pytest.mark.slow
+def test_smollm2_answers_in_english(smollm2: str) -> None:
+    chat = ChatTokens(load_plain_tokenizer(TrainConfig(model=smollm2)))
+    model = AutoModelForCausalLM.from_pretrained(fetched_model(smollm2), dtype=torch.float32).eval()
+    engine = TransformersEngine(model, chat.eos_ids)
+    prompt = chat.prompt([{"role": "user", "content": "What is the capital of France? Answer in one short sentence."}])
+    (reply,) = engine.generate([Request(0, prompt, 0, max_tokens=24)], Sampling(greedy=True))
+    assert "Paris" in chat.reply_text(reply.token_ids)

@@ -1,6 +1,7 @@
 """Groups that are played, and how their rows become micro-batches."""
 
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from skillc_gym.errors import ConfigError
 from tests.trainers.engines.test_transformers import uncached_logprobs
-from tests.trainers.toys import SECRET, ScriptedEngine, toy_config
+from tests.trainers.toys import SECRET, ScriptedEngine, toy_config, toy_rollouts
 from trainers.advantages import RolloutBatch
 from trainers.advantages.per_step import Gigpo
 from trainers.base import TokenRow, Trajectory
@@ -23,7 +24,6 @@ from trainers.engines.transformers import TransformersEngine
 from trainers.learner.objective import policy_value
 from trainers.losses import ClippedPolicyGradient, LossInputs
 from trainers.models import load_model, load_tokenizer
-from trainers.rollout import make_chat, make_rollouts, token_policy
 from trainers.rollout.batches import (
     TrainingRow,
     collate,
@@ -51,8 +51,7 @@ def toy(toy_folder: Path, engine: Any = None, **changes: Any) -> Any:
     config = toy_config(toy_folder, **{"env_options": {"turns": 3}, **changes})
     tokenizer, model = load_tokenizer(config), load_model(config)
     by = engine(tokenizer) if engine else TransformersEngine(model, [1])
-    policy = token_policy(config, make_chat(config, tokenizer), by)
-    return make_rollouts(config, policy), tokenizer, model
+    return toy_rollouts(config, tokenizer, by), tokenizer, model
 
 
 def collect(rollouts: Any) -> list[Trajectory]:
@@ -301,6 +300,14 @@ def test_the_sampling_ratio_scales_the_policy_term_only() -> None:
 
 def of_tokens(ids: list[int], number: int) -> TrainingRow:
     return TrainingRow(TokenRow(ids[:1], ids[1:], [1] * len(ids[1:]), []), np.zeros(1), {"policy": 1.0}, number)
+
+
+def test_rows_with_and_without_allowed_tokens_do_not_mix() -> None:
+    chosen = TokenRow([1], [2, 3], [1, 1], [0.0] * 2, allowed=((2,), (3,)))
+    limited, free = (TrainingRow(each, np.zeros(2), {}, 0) for each in (chosen, replace(chosen, allowed=())))
+    assert collate([limited], 0, torch.device("cpu")).tokens.allowed is not None
+    with pytest.raises(ConfigError, match="2 entries for 4 own tokens"):
+        collate([limited, free], 0, torch.device("cpu"))
 
 
 TOKENS = st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=9), max_size=20)

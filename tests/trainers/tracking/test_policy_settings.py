@@ -73,6 +73,20 @@ def test_what_the_user_gives_wins_and_warns(policy: Path) -> None:
     assert not any("Warning" in line for line in said)
 
 
+def test_a_wording_in_a_folder_is_known_from_every_other_one(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(policy.parent)
+    (policy.parent / "checkout").mkdir()
+    save_policy_settings(policy, TrainConfig(model="m", chat="verl-agent:checkout"))
+    monkeypatch.chdir("/")
+    assert completed(model=str(policy))[0]["chat"] == f"verl-agent:{policy.parent / 'checkout'}"
+    monkeypatch.chdir(policy.parent)
+    same = TrainConfig(model=str(policy), chat="verl-agent:checkout")
+    assert unlike_policy(same) == ""
+    path = policy / SETTINGS_FILE  # of a version that kept the place as it was given
+    path.write_text(path.read_text().replace(f"{policy.parent}/checkout", "checkout"))
+    assert not any("Warning" in line for line in completed(model=str(policy), chat=same.chat)[1])
+
+
 def test_other_data_and_other_environments_have_tasks_of_their_own(policy: Path) -> None:
     assert "max_episode_steps" not in completed(model=str(policy), data="generated")[0]
     elsewhere = completed(model=str(policy), env="webshop")[0]
@@ -179,3 +193,13 @@ def test_the_wrong_chat_is_warned_about_and_the_folder_keeps_one_evaluation(tmp_
     assert "holds another evaluation: chat was 'default', is 'compact'" in capsys.readouterr().err
     assert evaluate("chat=default", "form=window:1") == 0
     assert (folder / "report.json").read_bytes() == before
+    (panel := tmp_path / "panel.txt").write_text(f"{PairedReport.load(folder / 'report.json').tasks[0]}\n")
+    (model := tmp_path / "model").mkdir()
+    (model / "config.json").write_text("{}")
+    assert skillc(["evaluate", "model=shipped", "task_types=heat", "per_type=1", f"out={model}"]) == 2
+    assert "holds something else" in capsys.readouterr().err
+    out = f"out={tmp_path / 'of_a_list'}"
+    words = ["evaluate", "model=shipped", "task_types=heat", "max_episode_steps=3", out]
+    assert skillc([*words, f"tasks={panel}"]) == 0
+    assert skillc(words) == 2
+    assert "tasks_sha256 was" in capsys.readouterr().err

@@ -12,13 +12,15 @@ import torch
 
 from skillc_gym.errors import CheckpointError, ConfigError, StorageError
 from trainers.config import TrainConfig
-from trainers.tracking import run_folder
+from trainers.tracking import checkpoints, run_folder
 from trainers.tracking.checkpoints import META
 from trainers.tracking.files import (
     MAX_LINE_BYTES,
+    NO_WEIGHTS,
     damage,
     read_object,
     recover_folder,
+    storing_weights,
     swap_folder,
     weights_sha256,
 )
@@ -73,6 +75,12 @@ def test_weights_of_either_form_are_hashed(tmp_path: Path, name: str) -> None:
     assert len(found) == 3
 
 
+def test_hashes_of_weights_that_were_not_hashed_then_are_no_difference() -> None:
+    assert not checkpoints._differ(f"{'a' * 64} {NO_WEIGHTS}", f"{'a' * 64} {'b' * 64}")
+    assert checkpoints._differ(f"{'a' * 64} {NO_WEIGHTS}", f"{'c' * 64} {'b' * 64}")
+    assert checkpoints._differ("a", "a b")
+
+
 # Metrics -------------------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +99,7 @@ def test_a_run_of_two_revisions_is_of_none_that_is_clean(folder: RunFolder, tmp_
 
 @pytest.mark.parametrize(
     "damaged",
-    [b'{"step": 2, "ev', b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
+    [b'{"step": 2, "ev', b"[1]", b'{"step": "2"}', b" " * (MAX_LINE_BYTES + 5) + b"x"],
 )
 def test_a_damaged_line_never_takes_valid_ones_with_it(folder: RunFolder, damaged: bytes) -> None:
     lines = [json.dumps({"step": n}).encode() for n in (1, 3, 4)]
@@ -116,8 +124,19 @@ def test_numbers_of_numpy_and_torch_are_numbers(folder: RunFolder) -> None:
 # Checkpoints ---------------------------------------------------------------------------------------------------------
 
 
+def test_a_state_that_could_not_be_read_again_is_not_written(folder: RunFolder, monkeypatch) -> None:
+    monkeypatch.setattr(checkpoints, "MAX_OBJECT_BYTES", 4000)
+    older = save(folder, 1)
+    partial = folder.saved.partial(2)
+    (partial / "weights").touch()
+    with pytest.raises(CheckpointError, match="keep less"):
+        folder.saved.commit(partial, 2, {**META_VALUES, "step": 2, "memory": "x" * 4000}, 1)
+    assert folder.to_resume(CONFIG) == older
+
+
 HARMS = {
     "changed": lambda path: (path / "weights").write_bytes(b"x" + (path / "weights").read_bytes()[1:]),
+    "cut": lambda path: (path / "deep" / "more").write_bytes(b""),
     "lost": lambda path: (path / "weights").unlink(),
     "nonsense": lambda path: (path / META).write_text("{"),
 }
@@ -181,6 +200,16 @@ def test_a_swap_that_was_interrupted_is_mended(tmp_path: Path) -> None:
 # Locks ---------------------------------------------------------------------------------------------------------------
 
 
+def test_the_lock_makes_the_folder_or_says_why_not_and_is_not_blamed_for_what_goes_wrong_under_it(tmp_path) -> None:
+    with pytest.raises(OSError, match="mine") as caught, RunFolder(tmp_path / "new" / "run").locked():
+        raise OSError("mine")
+    assert not isinstance(caught.value, StorageError)
+    assert (tmp_path / "new" / "run" / ".lock").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="choose another"), RunFolder(tmp_path / "file").locked():
+        pass
+
+
 def test_two_cannot_write_to_one_run_and_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
     pytest.importorskip("fcntl", reason="the lock is made of flock")
     for _ in range(2):
@@ -208,6 +237,17 @@ def test_a_disk_that_refuses_is_said_in_words(folder: RunFolder, monkeypatch: py
         path.mkdir()
     monkeypatch.undo()
     assert RunFolder(folder.path).to_resume(CONFIG) == older
+
+
+def test_a_full_disk_under_torch_is_said_in_words_and_other_errors_stay_what_they_are(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="CUDA"), storing_weights(tmp_path):
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+    torch = pytest.importorskip("torch", reason="needs the train extra")
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this machine")
+    (tmp_path / "weights.pt").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="cannot be written"), storing_weights(tmp_path):
+        torch.save({"w": torch.zeros(100_000)}, tmp_path / "weights.pt")
 
 
 # Policies ------------------------------------------------------------------------------------------------------------
@@ -253,10 +293,13 @@ def test_the_folder_of_something_else_is_no_run(folder: RunFolder, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "transcripts/mine.jsonl"])
-@pytest.mark.parametrize("line", ['{"step": 1, "loss": 2}', '{"step": 1, "event": "epoch"}', "text"])
-def test_logs_of_something_else_are_not_written_over(tmp_path: Path, name: str, line: str) -> None:
+@pytest.mark.parametrize("line", ['{"step": 1, "loss": 2}', '{"epoch": 1}', '{"step": 1, "event": "epoch"}', "text"])
+@pytest.mark.parametrize("config", [None, {"model_type": "llama"}])
+def test_logs_of_something_else_are_not_written_over(tmp_path: Path, name: str, line: str, config: Any) -> None:
     (theirs := tmp_path / name).parent.mkdir(exist_ok=True)
     theirs.write_text(line)
+    if config:
+        (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ConfigError, match=rf"holds something else \({name.split('/', maxsplit=1)[0]}\).*run="):
         RunFolder(tmp_path).to_resume(CONFIG)
 
