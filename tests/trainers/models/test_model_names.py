@@ -11,8 +11,8 @@ import pytest
 
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError
 from trainers.config import TrainConfig
-from trainers.models import load_model, load_plain_config, load_plain_tokenizer, loading
-from trainers.models.loading import check_model, hub_access, is_hub_name
+from trainers.models import bfloat16_warning, load_model, load_plain_config, load_plain_tokenizer, loading
+from trainers.models.loading import bfloat16_slowdown, check_model, hub_access, is_hub_name
 from trainers.tracking.checkpoints import read_checkpoint
 from trainers.tracking.policy_settings import SETTINGS_FILE
 from trainers.tracking.run_folder import POLICY_FILES, RunFolder
@@ -49,6 +49,9 @@ def test_a_damaged_policy_is_refused(tmp_path: Path) -> None:
     check_model(str(policy))
     (policy / "weights").write_text("bad")
     with pytest.raises(CheckpointError, match=r"weights is not what was written.*same command"):
+        check_model(str(policy))
+    (policy / POLICY_FILES).write_text("[")
+    with pytest.raises(CheckpointError, match="cannot be read"):
         check_model(str(policy))
     (policy / POLICY_FILES).unlink()
     check_model(str(policy))
@@ -120,8 +123,27 @@ def test_a_hub_that_cannot_be_reached_is_said_at_once(hub: Any, monkeypatch: pyt
     assert sum(waits) < 1
 
 
-def test_a_model_that_is_loaded_attends_without_plans_for_each_shape(toy_folder: Path) -> None:
-    chosen = pytest.importorskip("torch", reason="needs the train extra").backends.cuda
-    chosen.enable_cudnn_sdp(True)
+@pytest.mark.parametrize(
+    ("cuda", "factor", "asked", "warned"),
+    [
+        (False, 50.0, "bfloat16_copy", True),
+        (False, 50.0, "float32", False),
+        (False, 50.0, "auto", False),
+        (False, 0.6, "bfloat16", False),
+        (True, 50.0, "bfloat16", False),
+    ],
+)
+def test_only_a_processor_that_loses_by_it_is_warned(
+    cuda: bool, factor: float, asked: str, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs the extra 'train'")
+    assert bfloat16_slowdown() > 0
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(loading, "bfloat16_slowdown", lambda: factor)
+    said = bfloat16_warning(asked)
+    assert bool(said) == ("50 times" in said) == ("take precision=float32" in said) == warned
+
+
+def test_a_model_that_is_loaded_attends_without_plans_for_each_shape(toy_folder: Path, cudnn: Any) -> None:
     load_model(TrainConfig(model=str(toy_folder / "model")))
-    assert not chosen.cudnn_sdp_enabled()
+    assert not cudnn.cudnn_sdp_enabled()

@@ -134,6 +134,11 @@ def asked(
     return MakePolicyOptions(Shown(**shown), Cloning(**cloning), out=out / "policy", **fields)
 
 
+def test_cloning_attends_without_plans_for_each_shape(tmp_path: Path, cudnn: Any) -> None:
+    make_policy(asked(tmp_path, {"episodes": 2, "max_steps": 2}, {"batches": 1}).recipe(), tmp_path / "policy")
+    assert not cudnn.cudnn_sdp_enabled()
+
+
 def test_an_interrupted_cloning_goes_on_to_the_same_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe, out, steps = asked(tmp_path, {"max_steps": 5}).recipe(), tmp_path / "policy", list[int]()
     play_all = make._play_all
@@ -195,9 +200,14 @@ def test_a_policy_goes_on_from_another_with_its_vocabulary(tmp_path):
     ):
         with pytest.raises(ConfigError, match="policy of another recipe"):
             make_policy(other, tmp_path / "policy")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").touch()
-    with pytest.raises(ConfigError, match="holds something else"):
+    for name in ("run/metrics.jsonl", "skills/one/SKILL.md"):
+        folder = tmp_path / name.partition("/")[0]
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+        with pytest.raises(ConfigError, match="holds something else"):
+            make_policy(recipe, folder)
+    (tmp_path / "run" / CARD).write_text("{")
+    with pytest.raises(ConfigError, match="is damaged"):
         make_policy(recipe, tmp_path / "run")
     with pytest.raises(ConfigError, match="slips alone"):
         make_policy(replace(recipe, demonstrations=replace(recipe.demonstrations, slips=1.0)), tmp_path / "slips")
@@ -233,8 +243,11 @@ def test_generated_rooms_are_mixed_into_those_of_a_data_set(tmp_path):
         ({}, {"max_length": 4}, ConfigError, "max_length=4 cuts off all replies"),
         ({}, {"start": "."}, MissingDataError, "holds no checkpoint"),
         ({}, {"start": "org/model"}, MissingDataError, "org/model.*could not be fetched"),
+        ({}, {"lora_rank": 4}, ConfigError, "name one as start"),
         ({"error_rate_without_skill": 1.5}, {}, ConfigError, r"between 0 and 1, got 1\.5"),
         ({"generated_share": 0.5}, {}, ConfigError, "those of a data set; got data='generated'"),
+        ({}, {"mixture_share": 1.5}, ConfigError, r"mixture_share must be at most 1, got 1\.5"),
+        ({}, {"mixture_share": 0.5}, ConfigError, "the recipe has no mixture"),
     ],
 )
 def test_what_makes_no_policy_is_refused(shown, changed, error, fault, tmp_path, monkeypatch):
@@ -298,6 +311,7 @@ def test_demonstrations_are_cut_to_what_the_start_takes(start: Path, tmp_path: P
     ("changes", "told"),
     [
         ({"size": PolicySize(width=30, heads=4)}, "size.width is a multiple of twice size.heads, got 30 and 4"),
+        ({"size": PolicySize(layers=0)}, "size.layers must be at least 1, got 0"),
         ({"mixture": DemonstrationConfig(slips=2.0), "mixture_share": 0.5}, "slips must be at most 1, got 2.0"),
         ({"mixture_share": 0.5}, "has no mixture"),
         ({"lora_rank": 4}, "name one as start"),
