@@ -220,12 +220,17 @@ def deciding_settings(config: TrainConfig) -> dict[str, Any]:
     return {**decisive_settings(config), **more}
 
 
+def _held(folder: Path) -> dict[str, Any]:
+    """Which evaluation a folder says that it holds; empty where it does not say."""
+    try:
+        return read_object(folder / IDENTITY_FILE)
+    except (OSError, ValueError):
+        return {}
+
+
 def require_evaluation_of(policy: Path, evaluation: Path) -> None:
     """Refuses (ConfigError) an evaluation of other weights than a policy's; not where one of them does not say."""
-    try:
-        played = read_object(evaluation / IDENTITY_FILE).get("weights_sha256", NO_WEIGHTS)
-    except (OSError, ValueError):  # of an earlier version
-        return
+    played = _held(evaluation).get("weights_sha256", NO_WEIGHTS)
     if NO_WEIGHTS not in (own := weights_sha256(policy), played) and own != played:
         raise ConfigError(
             f"{evaluation} evaluates other weights than those in {policy}; name an evaluation of this policy: "
@@ -234,13 +239,8 @@ def require_evaluation_of(policy: Path, evaluation: Path) -> None:
 
 
 def _check_greedy(folder: Path, identity: Mapping[str, Any]) -> None:
-    if not folder.exists():
-        return
-    try:
-        held = read_object(folder / IDENTITY_FILE)
-    except (OSError, ValueError):
-        held = {}
-    if not held or any(held.get(name, value) != value for name, value in identity.items()):
+    held = _held(folder)
+    if folder.exists() and (not held or any(held.get(name, value) != value for name, value in identity.items())):
         raise ConfigError(
             f"{folder} is of something else, and an evaluation around it would delete it; name another --out."
         )
@@ -255,12 +255,11 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     _check_greedy(folder / "greedy", {**identity, "eval_greedy": True, "greedy_too": False})
     if not (folder / "report.json").exists():
         return
-    try:
-        held = read_object(folder / IDENTITY_FILE)
-    except (OSError, ValueError):
+    held = _held(folder)
+    if not held:
         raise ConfigError(
             f"{folder} holds a report, and nothing says of which evaluation; name another --out, or delete it."
-        ) from None
+        )
     later = {"vllm_dtype", "chat_sha256"} - held.keys()  # not in evaluations of earlier versions
     later |= {"weights_sha256"} if held.get("weights_sha256") == NO_WEIGHTS else set()
     other = [name for name in identity if held.get(name) != identity[name] and name not in later]

@@ -79,11 +79,6 @@ class _Shown:
         return dialogues, held_out
 
 
-def _play(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> _Shown:
-    held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
-    return _Shown(_play_all(recipe, chat_format, progress), held_out)
-
-
 def _play_all(recipe: PolicyRecipe, chat_format: ChatFormat, progress: Progress | None) -> list[Demonstration]:
     mixed, played = round(recipe.episodes * recipe.mixture_share), list[Demonstration]()
     demos = demonstrations(recipe.demonstrations, chat_format, count=recipe.episodes - mixed, seed=recipe.seed)
@@ -222,15 +217,16 @@ def make_policy(
     chat_format = chat_format or warm_started(recipe.demonstrations.env)[0].chat_format(recipe.chat)
     kept = ProgressFile(out / CLONING_FILE, _key(recipe, chat_format))
     kept.check()
-    shown = _play(recipe, chat_format, progress)
+    held_out = _held_out(recipe, chat_format)  # the few first: where the split is missing, nothing was played in vain
+    shown = _Shown(_play_all(recipe, chat_format, progress), held_out)
     start = recipe.start_folder
     tokenizer, model = _policy_to_go_on_from(start) if start else _fresh_policy(recipe, shown.played)
     attend_without_plans()
     model = _adapted(model, recipe).to(device)
     longest = min(recipe.max_length, limit_of(model.config) or recipe.max_length)
-    dialogues, held_out = shown.tokenised(ChatTokens(tokenizer), longest)
+    dialogues, unseen = shown.tokenised(ChatTokens(tokenizer), longest)
     pad, size = tokenizer.pad_token_id, recipe.cloning.batch_episodes
-    measure = partial(reply_loss, model, held_out, pad_token_id=pad, batch_episodes=size)
+    measure = partial(reply_loss, model, unseen, pad_token_id=pad, batch_episodes=size)
     before = measure()
     losses = clone(
         model,
@@ -240,7 +236,7 @@ def make_policy(
         on_step=progress and (lambda step, loss: progress("cloning", step + 1, recipe.cloning.batches, loss)),
         kept=replace(kept, shown=shown.sha256),
     )
-    measured = {"loss_held_out": [before, measure()] if held_out else None, **_learned(dialogues, losses)}
+    measured = {"loss_held_out": [before, measure()] if unseen else None, **_learned(dialogues, losses)}
     with storing_weights(out):
         model = _merged(model, out / ADAPTER) if recipe.lora_rank else model
         model.save_pretrained(out)

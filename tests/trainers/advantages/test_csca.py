@@ -43,10 +43,6 @@ def test_bad_values_and_states_are_refused() -> None:
         Contrast(decay=1.0)
     with pytest.raises(CheckpointError, match="decay"):
         Contrast(decay=0.5).load_state_dict(contrast.state_dict())
-    with pytest.raises(CheckpointError, match="complete"):
-        contrast.load_state_dict({"decay": 0.9, "clip": 2.0, "bias_correction": True})
-    with pytest.raises(CheckpointError, match="finite"):
-        contrast.load_state_dict({**contrast.state_dict(), "mean": {"a": float("inf")}, "count": {"a": 1}})
 
 
 def batch(rows: list[tuple[str, str, int, float]]) -> RolloutBatch:
@@ -78,10 +74,8 @@ def test_the_order_within_a_batch_does_not_matter(rows: list[tuple[str, int, flo
     ("change", "match"),
     [
         ({"returns": [10.0, 0.0]}, "success scale"),
-        ({"returns": [], "task": [], "task_type": [], "condition": []}, "at least one"),
         ({"task": ["a"]}, "2 entries"),
         ({"task_type": ["heat", "cool"]}, "two task types"),
-        ({"condition": [1]}, "condition"),
     ],
 )
 def test_bad_batches_are_named(change: dict, match: str) -> None:
@@ -160,10 +154,8 @@ def test_the_success_mask_rewards_only_successes_without_the_skill() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [
-        ({"task": ["x"]}, ConfigError, "task"),
         ({"condition": [1, 2]}, ConfigError, "condition"),
         ({"correction": [0.1, -0.1]}, ConfigError, "correction"),
-        ({"returns": [1.0, float("nan")]}, ConfigError, "finite"),
         ({"correction_mask": "success"}, ConfigError, "success"),
         ({"scope": "bach"}, UnknownNameError, "batch"),
     ],

@@ -79,8 +79,6 @@ def test_an_engine_of_ones_own_plays_trainers_and_checkpoints(own_module: None) 
         ("vlm", UnknownNameError, "Did you mean 'vllm'"),
         ("own_engine:NONE", ConfigError, "has no attribute 'NONE'"),
         ("own_engine:WORD", ConfigError, "must be a trainers.engines.registry.EngineSpec; got"),
-        ("no_such_module:ENGINE", ConfigError, "No module named 'no_such_module'"),
-        *((name, UnknownNameError, "my_module:ENGINE") for name in (":", "module:", "nope")),
     ],
 )
 def test_wrong_names_say_what_is_wrong(own_module: None, name: str, error: type[Exception], says: str) -> None:
@@ -92,19 +90,12 @@ def test_wrong_names_say_what_is_wrong(own_module: None, name: str, error: type[
     ("name", "options", "error"),
     [
         ("transformers", {"base_url": "http://127.0.0.1:9/v1"}, UnknownNameError),
-        *(("transformers", {"draft_tokens": value}, ConfigError) for value in (-1, 1.5, True, "3")),
-        ("openai", {"retries": -1}, ConfigError),
+        *(("transformers", {"draft_tokens": value}, ConfigError) for value in (-1, True)),
         ("openai", {"timeout": 0}, ConfigError),
         ("openai", {"api_key": "secret"}, ConfigError),
-        *(
-            ("openai", {"base_url": url}, ConfigError)
-            for url in ("x/v1", "http://u:secret@x/v1", "http://x/v1?key=1", "http://[::1", "http://x:99999/v1")
-        ),
-        ("openai", {"draft_tokens": 3}, UnknownNameError),
+        *(("openai", {"base_url": url}, ConfigError) for url in ("x/v1", "http://u:secret@x/v1", "http://x/v1?key=1")),
         *((name, {"reply": "go"}, ConfigError) for name in ("choosing", "scoring")),
         ("choosing", {"nevr": []}, UnknownNameError),
-        ("choosing", {"never": "help"}, ConfigError),
-        ("scoring", {"normalize": "sum"}, UnknownNameError),
         ("scoring", {"normalise": "some"}, UnknownNameError),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from skillc_gym.errors import ConfigError, EngineError, MissingExtraError
+from skillc_gym.errors import ConfigError, EngineError
 from trainers.base import Sampling
 from trainers.engines.lockstep import LockstepEngine, ProcessExchange
 from trainers.engines.types import Generation, Request, StreamingEngine
@@ -22,12 +22,6 @@ from trainers.engines.vllm import VllmEngine, VllmServerEngine, engine_of_trl, t
 def vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stands in for the package: what it samples by is a namespace."""
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(SamplingParams=SimpleNamespace))
-
-
-def test_without_vllm_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", None)
-    with pytest.raises(MissingExtraError, match=r"skillc-gym\[vllm\]"):
-        VllmEngine.load("model", [1])
 
 
 class FakeLLM:

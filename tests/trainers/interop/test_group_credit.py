@@ -61,35 +61,13 @@ def test_rollouts_are_compared_among_those_that_were_shown_one_text():
             credit.advantages([record("a", 1, 1.0), *played])
 
 
-@pytest.mark.parametrize("updates", [None, "x", -1, True, 1.5])
-def test_a_damaged_state_is_refused_before_anything_moves(updates):
+@pytest.mark.parametrize("damage", [{"updates": -1}, {"contrast": None}, {"options": 5}], ids=str)
+def test_a_damaged_state_is_refused_before_anything_moves(damage):
     credit = GroupCredit("mine", task_types=TYPES)
     credit.advantages(UPDATE)
-    fresh = GroupCredit("mine", task_types=TYPES)
-    with pytest.raises(CheckpointError, match="updates must be"):
-        fresh.load_state_dict({**credit.state_dict(), "updates": updates})
-    assert fresh.state_dict() == GroupCredit("mine", task_types=TYPES).state_dict()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *({name: value} for name in ("visits", "contrast", "curriculum", "preset") for value in (None, [])),
-        {"options": 5},
-        {"contrast": {"count": {"heat": 0}}},
-    ],
-    ids=str,
-)
-def test_a_state_that_is_damaged_inside_moves_nothing_either(damage):
-    credit = GroupCredit("mine", task_types=TYPES)
-    credit.advantages(UPDATE)
-    state = credit.state_dict()
-    ((name, value),) = damage.items()
-    if isinstance(value, dict):
-        value = {**state[name], "count": dict.fromkeys(state[name]["mean"], 0)}
     fresh = GroupCredit("mine", task_types=TYPES)
     with pytest.raises(CheckpointError):
-        fresh.load_state_dict({**state, name: value})
+        fresh.load_state_dict({**credit.state_dict(), **damage})
     assert fresh.state_dict() == GroupCredit("mine", task_types=TYPES).state_dict()
 
 
@@ -135,11 +113,8 @@ def test_a_cut_that_ranks_the_types_waits_for_the_validation_after_the_update():
     ("preset", "parts"),
     [
         ("opsd", "that no loss of it reads them; the loss distillation, whose teacher reads the skill"),
-        ("rlsd", "the loss policy, whose teacher reads the skill"),
         ("guarded_imitation", "the loss relabelling; the rows won_rows"),
         ("pi_distill", "the loss policy, whose teacher reads no skill; the loss student; the rows plain_rows"),
-        ("skillrl", "the memory skillrl"),
-        ("grpo+entropy", "the loss entropy_bonus"),
     ],
 )
 def test_what_advantages_alone_leave_out_is_named(preset, parts):
@@ -168,7 +143,6 @@ def test_what_is_no_record_is_refused(records):
     [
         ({"env": "somewhere-else"}, ConfigError, "task types"),
         ({"returns": "score"}, UnknownNameError, "return"),
-        ({"preset": "gigpo"}, ConfigError, r"need .*skillc train"),
         ({"preset": "ppo"}, ConfigError, r"need .*skillc train"),
     ],
 )

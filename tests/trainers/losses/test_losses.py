@@ -183,11 +183,8 @@ def test_the_value_loss_takes_the_worse_of_both(rows, clip):
     ("call", "message"),
     [
         (lambda: opsd(torch.zeros(3, 1), torch.zeros(3)), r"equal shapes, got student \(3, 1\), teacher \(3,\)"),
-        (lambda: sdar([-1.0], [-2.0]), "student must be a torch.Tensor, got a list"),
-        (lambda: generalised_jsd(torch.zeros(1, 3), torch.zeros(1, 1), 0.5), "equal shapes"),
         (lambda: rlsd_weight(torch.zeros(3), torch.zeros(3), torch.ones(3, 1), 0.5), "advantages must broadcast"),
         (lambda: generalised_jsd(torch.zeros(2), torch.zeros(2), 1.5), "beta lies in"),
-        (lambda: rlsd_weight(torch.zeros(2), torch.zeros(2), torch.ones(2), 1.5), "lam lies in"),
     ],
 )
 def test_what_would_only_broadcast_or_lies_out_of_range_is_refused(call, message):

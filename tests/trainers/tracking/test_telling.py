@@ -145,15 +145,3 @@ def test_on_a_terminal_bars_stand_below_the_lines() -> None:
         progress.close()
     for piece in (*plain.getvalue().splitlines(), "6/10", "episodes", "3/64"):
         assert piece in terminal.getvalue()
-
-
-def test_episodes_that_the_context_cut_are_said_on_the_line() -> None:
-    stream = io.StringIO()
-    progress = PlainProgress(stream)
-    progress.record({**VALIDATION, "cut_by_context": {"with": 0.5, "without": 0.25}})
-    progress.record({**TRAIN, "cut_by_context_with": None, "cut_by_context_without": 0.125})
-    progress.record({**TRAIN, "cut_by_context_with": 0.0, "cut_by_context_without": 0.0})
-    validation, step, uncut = stream.getvalue().splitlines()
-    assert "cut by the context: with  50%, without  25%" in validation
-    assert "cut by the context: with   --, without  12%" in step
-    assert "cut" not in uncut

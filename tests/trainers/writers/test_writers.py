@@ -87,11 +87,9 @@ def test_a_language_model_is_asked_once_per_type_and_bad_replies_are_counted():
     "reply",
     [
         '{"skills": "a"}',
-        '{"skills": [1]}',
         '{"skills": ["a", "b"]}',
         '{"skills": [], "x": 1}',
         '{"skills": ["\\ud800"]}',
-        '{"skills": [%s]}' % ("9" * 5000),
         "[" * 100_000,
     ],
 )
