@@ -40,7 +40,6 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     (folder / "archive.tar.xz").write_bytes(b"no archive at all")
     (folder / "archive.zip").write_bytes(b"PK\x03\x04cut off")
-    (folder / "empty").mkdir()
     for name, content in (("cut", '{"solvable": true, "gram'), ("foreign", '{"solvable": true, "pddl_domain": "x"}')):
         shutil.copytree(games, folder / name)
         for path in (folder / name).rglob("game.tw-pddl"):
@@ -48,8 +47,6 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     skill = folder / "skills" / "heat"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("Heat it.\n")
-    for name in ("weights", "tokenizer_config"):
-        shutil.copytree(shipped_policy(), folder / name)
+    shutil.copytree(shipped_policy(), folder / "weights")
     (folder / "weights" / "model.safetensors").write_bytes(b"short")
-    (folder / "tokenizer_config" / "tokenizer_config.json").write_bytes(b"{")
     return folder
