@@ -78,9 +78,12 @@ def speaking(general):
 
 
 def test_rules_add_to_a_writer_unless_it_takes_notes():
-    for said, general in (('{"skills": ["Look around."]}', {"general": "Look around."}), ("Hm.", {})):
-        noted = {skill.name: skill.text for skill in learn_skills(PLAYED, NotedWriter(speaking(said)))}
-        assert noted == {**general, "heat": "Do it.", "look": "Do it."}
+    noted = learn_skills(PLAYED, NotedWriter(speaking('{"skills": ["Look around."]}')))
+    assert {skill.name: skill.text for skill in noted} == {
+        "general": "Look around.",
+        "heat": "Do it.",
+        "look": "Do it.",
+    }
     writer = ModelWriter(lambda chats: ['{"skills": ["Do it."]}' for _ in chats])
     at_once = {skill.name: skill.text for skill in learn_skills(PLAYED, writer)}
     assert "take O from R" in at_once["general"]
@@ -190,16 +193,12 @@ def test_episodes_are_counted_by_type_condition_and_text():
     [
         (with_skill(), "same"),
         (with_skill(MINIMAL.text, grade="minimal"), "same"),
-        (with_skill(MINIMAL.text, grade=""), "same"),
         (with_skill(skill="before it was renamed"), "same"),
         (with_skill(LIBRARY.skills[-1].text, skill="heat"), "its own alone"),
         (with_skill(f"{FULL.text}\n\nA note.", skill="general+heat+expel"), "same and more"),
-        (with_skill(f"{FULL.text}\n\nWhat the library has lost."), "changed"),
         (with_skill(MINIMAL.text), "changed"),
         (with_skill("Look!"), "changed"),
-        (with_skill("Look!\n\nA note.", skill="general+heat+expel"), "changed"),
         (with_skill(f"{FULL.text} More in the same line."), "changed"),
-        (with_skill("Look!", skill="general+heater"), "not in it"),
         (with_skill(kind="cool"), "not in it"),
         (with_skill("A note.", skill="expel", grade="none"), "not in it"),
         (without(), None),
@@ -215,8 +214,6 @@ def test_departures_from_the_library_are_found_where_the_skill_was_on():
     found = check_shown(played, LIBRARY)
     assert [finding.skill for finding in found] == ["general+heat, shown for cool", "general+heat, shown for heat"]
     assert all(finding.serious for finding in found)
-    assert "no such skill" in found[0].message
-    assert "another text" in found[1].message
     assert check_shown(played) == []
 
 

@@ -11,10 +11,10 @@ import skill_library
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab import studies
 from skillc_lab.studies import CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
-from skillc_lab.studies.cells import cell_path, read_cell, write_cell
+from skillc_lab.studies.cells import read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of, write_run_file
 from trainers.base import shipped_policy
-from trainers.tracking import read_object, run_folder, write_json
+from trainers.tracking import run_folder
 
 VERSIONS = {"git": {"revision": "a" * 40, "changed": False}, "machine": "Linux", "packages": {"torch": "2"}}
 
@@ -51,8 +51,6 @@ def test_a_cell_is_compared_with_the_record_task_by_task(plan):
     parted = check_cell(replace(lost(cell), versions=newer), record)
     assert not parted.equal
     assert "differs in 1 of 4 tasks without the skill, 0 with (torch was 2 and is 3)" in parted.said
-    fewer = replace(result_of(cell), outcomes=result_of(cell).outcomes[:2])
-    assert "differs in 2 of 4 tasks without the skill, 2 with" in check_cell(fewer, record).said
     start, end = result_of(cell).curve
     on_the_way = check_cell(result_of(cell, curve=(start, replace(end, won_without="0101"))), record)
     assert (on_the_way.equal, "; its validations part at update 2" in on_the_way.said) == (False, True)
@@ -161,10 +159,6 @@ def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_ret
     monkeypatch.setattr("skillc_lab.studies.plan.chat_sha256", lambda config: "another")
     with pytest.raises(CheckpointError, match=r"wording of chat= has changed.*sentence encoder has changed"):
         read_cell(plan, cell)
-    path = cell_path(plan, cell)
-    kept = {name: value for name, value in read_object(path).items() if name not in ("chat_sha256", "encoder_sha256")}
-    write_json(path, kept)
-    assert read_cell(plan, cell), "as an earlier version wrote it"
 
 
 def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):
@@ -201,10 +195,8 @@ def test_shared_options_are_compared_where_the_record_has_them_and_overrides_und
     ("changed", "named"),
     [
         (TEXT.replace("tokens: 100", "tokens: 200"), "budget_tokens was 100 and is 200"),
-        (f"{TEXT}held_out_per_type: 3", "per_type"),
         (f"{TEXT}settings: {{seed: 7}}", "evaluation_seed was 0 and is 7"),
         (TEXT.replace("shipped", "shipped-hard"), "start was"),
-        (f"{TEXT}overrides: {{grpo: {{learning_rate: 0.1}}}}", "overrides was"),
     ],
 )
 def test_another_protocol_is_refused(plan, tmp_path, changed, named):
@@ -241,8 +233,6 @@ def test_table_and_pictures_are_drawn_from_the_record_alone(words, says):
     assert "## easy" in printed
     assert "| ppo | 2 |" in printed
     assert {path.name for path in out.iterdir()} == {"own.json", "table.md", "own.png", "own-curves.png"}
-    (out / "own.json").write_text("[]")
-    assert "no record" in says("study --draw", *words, status=2)
 
 
 @pytest.mark.parametrize("choice", ["--methods skillc", "--starts hard", "--seeds 7"])
@@ -259,10 +249,9 @@ def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(tmp_path):
     assert {cell.start for cell in plan.choose(seeds=[1])} == {"easy", "hard"}
 
 
-@pytest.mark.parametrize("broken", [b"\xff\xfe", b"a: [", b"!!python/object/apply:os.system [ls]"])
-@pytest.mark.parametrize("suffix", [".yaml", ".toml"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path, says, broken, suffix):
-    path = tmp_path / f"broken{suffix}"
+@pytest.mark.parametrize("broken", [b"\xff\xfe", b"!!python/object/apply:os.system [ls]"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, says, broken):
+    path = tmp_path / "broken.yaml"
     path.write_bytes(broken)
     assert f"{path.name} cannot be read" in says("study --allow-changes", path, status=2)
 
