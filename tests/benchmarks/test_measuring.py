@@ -1,7 +1,6 @@
-"""What is measured: WebShop's speed, what an update costs, how plain pages are, and tests that do not look at all."""
+"""What is measured: WebShop's speed, recordings of it, and what an update costs."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,56 +74,3 @@ def test_this_trainer_and_trls_update_on_all_rows(toy_folder: Path):
     # TRL learns from the rows of the first side, of which the same teach.
     assert set(record["groups"]) == {*GROUPS, "trl"}
     assert record["groups"]["trl"]["tokens"] == record["groups"]["skillc, all groups"]["tokens"]
-
-
-# How plain pages are -------------------------------------------------------------------------------------------------
-
-PAGE = """# A title of five words
-
-Success rose to 85.2 %, e.g. in houses [80, 90]. It [did](there.md) so with `--steps 40 --seed 3`.
-
-```bash
-nobody 1 2 3 [1, 2]
-```
-
-| a | b |
-|---|---|
-| 12 [10, 14] | to the letter |
-
-- One point of 3
-<!-- board:start -->
-many words made
-<!-- board:end -->
-<!--
-{{ settings() }}
--->
-
-many words more
-<!--/-->
-"""
-
-
-@pytest.fixture
-def plain():
-    pytest.importorskip("markdown", reason="needs the docs extra")
-    from benchmarks import plain_words
-
-    return plain_words
-
-
-def test_prose_is_measured_without_code_and_tables(plain):
-    page = plain.measured("a.md", PAGE)
-    assert page.intervals == 1
-    assert page.sentence == pytest.approx((10 + 5 + 4) / 3)
-    assert page.jargon == ("to the letter",)
-    assert page.words == len(PAGE.split("<!--", maxsplit=1)[0].split())
-
-
-def test_a_page_that_passes_a_limit_is_named_and_pages_are_counted_together(plain):
-    page = plain.PlainPage("README.md", words=700, sentence=12.0, intervals=0, jargon=())
-    assert not plain.passed([page])
-    (said,) = plain.passed([replace(page, sentence=28)])
-    assert said.startswith("words a sentence, at most")
-    assert "README.md" in said
-    long = replace(page, name="docs/a.md", words=15_000)
-    assert plain.passed([replace(long, words=1), long, long]) == ["words in all, at most 22,000: docs 30,000"]

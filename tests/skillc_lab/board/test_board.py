@@ -164,14 +164,6 @@ def test_a_file_can_be_given_another_name_and_names_of_all_scripts_are_told_apar
         read_result(OURS, "[x](y)")
 
 
-def test_a_page_without_marks_is_refused():
-    with pytest.raises(ConfigError, match="no lines"):
-        renewed_page("# Mine\n", [], ".")
-    made = renewed_page("", [], ".")
-    assert "2505.10978" in made
-    assert renewed_page(made, [], ".") == made
-
-
 # skillc board: an evaluation is taken in, shown, and sent to others ---------------------------------------------------
 
 
@@ -224,14 +216,6 @@ def test_an_evaluation_becomes_a_row_a_page_and_a_badge(small, evaluation, tmp_p
     assert "revision is unknown" in says("board add --name Other --results elsewhere", evaluation)
     assert "| [Other](./other-four.json) |  |" in (tmp_path / "elsewhere" / "board.md").read_text()
     assert (tmp_path / "elsewhere" / "other-four.json").is_file()
-
-
-def test_a_result_among_others_leaves_the_projects_page(small, evaluation, tmp_path, says, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "board.md").write_text("The project's rows.")
-    says("board add --results tryout --revision v1", evaluation)
-    assert (tmp_path / "docs" / "board.md").read_text() == "The project's rows."
 
 
 def test_transcripts_must_tell_what_the_report_tells(small, evaluation, tmp_path, says):

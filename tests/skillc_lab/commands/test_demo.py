@@ -19,7 +19,6 @@ from skillc_lab.commands.demonstration import DemoOptions, check_same, run_demo,
 from tests.trainers.toys import episode
 from trainers.base import shipped_policy
 from trainers.recipes import recipe_in
-from trainers.rollout import tasks_of
 from trainers.tracking import SilentProgress, write_json
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.warmstart import shipped_recipe
@@ -85,7 +84,6 @@ def test_the_training_is_that_of_the_train_command(tmp_path):
     options = DemoOptions(out=tmp_path, steps=7, seed=3, method="grpo")
     training = options.training()
     assert (training.steps, training.seed, training.method, training.run) == (7, 3, "grpo", str(tmp_path))
-    assert replace(options, train_options={"task_sampling": "uniform"}).training().task_sampling == "uniform"
     assert (training.share_prefixes, training.engine_options) == (True, {"draft_tokens": 3})
     assert training.method_options == {"tau_retire": 0.05}, "skills of no visible use retire from generated games"
     assert replace(options, data="games.tar.xz").training().method_options == {}
@@ -218,12 +216,6 @@ def test_a_policy_of_ones_own_plays_and_trains_with_its_own_settings(tmp_path):
     assert [each.max_episode_steps for each in played] == [14, 20]
     assert all(each.share_prefixes for each in played)
     assert DemoOptions(policy=policy).settings()["playing"] == own
-    narrow = {"task_types": ("pick",), "env_wrappers": {"no:Wrapper": {}}, "engine": "choosing"}
-    save_policy_settings(policy, DemoOptions().training().with_(model=str(policy), engine_options={}, **narrow))
-    played = [demo._played(DemoOptions(policy=policy), place) for place in (policy, shipped_policy())]
-    assert tasks_of(played[0]) == tasks_of(played[1])
-    written = DemoOptions(policy=policy, train_options={"engine": "transformers"}).training()
-    assert (written.engine, written.engine_options) == ("transformers", {})
 
 
 def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path, monkeypatch):
@@ -243,12 +235,3 @@ def test_commands_stand_side_by_side():
         ["go?[31m", "look", "(2", "times)"],
         ["=", "solved", "in", "1", "steps", "=", "not", "solved", "in", "2", "steps"],
     ]
-
-
-def test_no_page_is_opened_without_a_screen(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo.webbrowser, "open", opened := Mock())
-    monkeypatch.setenv("DISPLAY", ":0")
-    assert not demo.open_page(tmp_path)
-    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True)
-    assert demo.open_page(tmp_path)
-    opened.assert_called_once_with(tmp_path.resolve().as_uri())

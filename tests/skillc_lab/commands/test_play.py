@@ -25,7 +25,7 @@ from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.episodes import EpisodeRecorder, write_jsonl
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import make_games
-from skillc_lab.commands.play import Game, PlayOptions, in_columns, play
+from skillc_lab.commands.play import Game, PlayOptions, play
 from trainers.tracking import write_json
 
 
@@ -82,12 +82,6 @@ def test_going_back_leads_into_the_same_house():
     plan = shortest_plan(game.env)
     type_in(game, "look", ":undo")
     assert shortest_plan(game.env) == plan
-
-
-def test_commands_stand_in_columns_read_downwards(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "14")
-    assert in_columns(["go", "look", "open", "take", "use"]).splitlines() == ["go     take", "look   use", "open"]
-    assert in_columns(["a name longer than that"]) == "a name longer than that"
 
 
 def test_the_players_words_show_what_they_say(game):
@@ -185,14 +179,6 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, says):
 
 
 # Games ----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_layout_is_upstreams(games):
-    files = [path.relative_to(games).parts for path in games.rglob("*") if path.is_file()]
-    assert len(files) == 3 * 4 * 6 * 2
-    names = ("game.tw-pddl", "traj_data.json")
-    assert {(len(parts), parts[0], parts[-1]) for parts in files} == {(5, "json_2.1.1", name) for name in names}
-    assert {parts[1] for parts in files} == set(SPLITS)
 
 
 @pytest.mark.upstream

@@ -248,22 +248,6 @@ def test_what_training_refuses_does_not_fit(seven, machine, changes, says):
         assert all("fsdp2" not in each.words for each in planned(seven, **changes).remedies)
 
 
-def test_weights_that_play_ahead_are_counted_and_a_copy_in_bfloat16_once(seven):
-    def parts(**changes):
-        plan = planned(seven, Machine(1), engine="transformers", method="grpo", gradient_checkpointing=False, **changes)
-        return {part.name: part for part in plan.parts}, plan
-
-    (own, plain), (ahead, more) = parts(), parts(rollouts_ahead=True)
-    copy = ahead["copy ahead"].size
-    assert copy == own["weights"].size
-    assert more.update == plain.update + copy + own["KV cache"].size
-    assert more.checkpoint == plain.checkpoint + copy
-    copied, _ = parts(precision="bfloat16_copy", rollouts_ahead=True)
-    assert "copies" in copied
-    assert "weights in bfloat16" not in copied
-    assert copied["copy ahead"].size == own["weights"].size / 2
-
-
 @pytest.mark.parametrize("name", setup_names())
 def test_every_setup_fits_its_machine_and_its_command_is_understood(name):
     setup = load_setup(name)
@@ -293,14 +277,6 @@ def test_accelerate_reads_the_launchers_files(name, says):
         assert asked.deepspeed_config["zero_stage"] == 3
     words = launch_command({}, Machine(4, sharding=name))
     assert f'--config_file "$(skillc plan --launcher {name})" --num_processes 4 ' in words
-
-
-def test_what_sleeps_or_is_whole_is_planned_so(seven):
-    awake, asleep = (planned(seven, vllm_sleep=sleep) for sleep in (False, True))
-    assert asleep.generation == awake.generation
-    assert asleep.update < awake.update
-    copied = planned(seven, SHARDED, engine="transformers")
-    assert {part.name: part.size for part in copied.parts}["whole copy"] == 4 * seven.parameters
 
 
 def test_the_command_says_whether_it_fits_and_how_long_it_takes(says):
