@@ -183,15 +183,6 @@ def test_what_episodes_saw_is_listed_and_held_against_a_library(library, tmp_pat
     assert "the library mine has no such skill for this task type; 1 episodes read this one" in said
 
 
-def test_episodes_and_libraries_are_told_apart(library, tmp_path, says):
-    file = recorded(library, tmp_path / "evaluation" / "transcripts.jsonl")
-    for place in (file, file.parent):
-        assert f"skillc skills shown {place} tells what they were shown" in says("skills check", place, status=2)
-    for place in (library, tmp_path / "nowhere", write_jsonl(tmp_path / "empty.jsonl", [])):
-        said = says("skills shown", place, status=2)
-        assert f"{place} holds no recorded episodes: expected a file of transcripts" in said
-
-
 # From other forms to a library that an environment can use, and back --------------------------------------------------
 
 CONVERT = "tools convert-skills"
@@ -210,8 +201,6 @@ def test_a_bank_becomes_a_library_of_the_environment(tmp_path, says):
     assert library.for_task(KIND).name == "gen_1+heat_1"
     assert library.for_task("look_at_obj_in_light").text.endswith("Switch it on.")
     assert "no type or skill 'examin'" in says(*words, "--types", "examin=look", status=2)
-    says(*words[:2], tmp_path / "named", "--types", "examine=look")  # without an environment the others stay
-    assert load_library(tmp_path / "named").task_types == ("heat", "look")
     says(*words[:2], tmp_path / "swapped", "--types", "examine=heat", "heat=examine")
     assert load_library(tmp_path / "swapped").for_task("examine").text.endswith("Use the microwave.")
 

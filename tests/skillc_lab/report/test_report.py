@@ -12,7 +12,7 @@ from synthetic_run import episode, metrics, report, write_run
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.report import RunRecords, make_report, method_styles, plots, replay_page, tables
-from skillc_lab.report.examples import choose_tasks, examples, group_by_task
+from skillc_lab.report.examples import choose_tasks, examples
 from skillc_lab.report.records import Series, moving_mean, read_run
 from skillc_lab.report.style import canvas
 from trainers.config import TrainConfig
@@ -242,16 +242,6 @@ def test_the_tasks_that_show_most_come_first_types_take_turns_and_one_failed():
     assert shown == ["with the skill: solved; without: solved", "with the skill: failed; without: failed"]
 
 
-def test_a_flat_list_is_grouped_by_task_with_both_conditions_side_by_side():
-    flat = [episode("a", "heat", z, won=bool(i)) for i, z in enumerate((0, 1, 1, 0))]
-    flat.insert(1, episode("b", "cool", 0, won=False))
-    groups = group_by_task(flat)
-    assert list(groups) == ["a", "b"]
-    assert [e.condition for e in groups["a"].all] == [1, 1, 0, 0]
-    assert groups["a"].outcome() == "with the skill 2 of 2 solved, without 1 of 2 solved"
-    assert (groups["b"].outcome(), groups["b"].pair) == ("without failed", (flat[1],))
-
-
 def test_an_evaluation_alone_has_a_report(tmp_path):
     paired = evaluate(tmp_path, 30)
     made = make_report(tmp_path)
@@ -319,11 +309,3 @@ def test_only_pictures_that_mean_something_for_the_method_are_drawn(method, show
     run = RunRecords.of(metrics(method, 60), {"method": method, "steps": 60})
     assert plots.plots_of(run).keys() & {"active", "gate", "rollout_fraction"} == shown
     assert run.retires == ("active" in shown)
-
-
-def test_a_method_has_one_colour_in_every_picture():
-    alone, among = method_styles(["skillc"]), method_styles(["grpo", "opsd", "skillc", "skillc:omega=0.2"])
-    assert alone["skillc"] == among["skillc"]
-    assert len({style.colour for style in among.values()}) == 3, "a variant has its method's colour"
-    assert among["skillc"].linestyle != among["skillc:omega=0.2"].linestyle
-    assert (among["grpo"].label, among["skillc:omega=0.2"].label) == ("GRPO", "SkillC:omega=0.2")

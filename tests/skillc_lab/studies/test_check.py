@@ -38,12 +38,6 @@ def record_of(plan, **protocol: Any) -> ComparisonRecord:
     return ComparisonRecord(plan.title, {**plan.protocol, **protocol}, [result_of(cell) for cell in plan.jobs])
 
 
-def older(plan, gone: str, **more: object) -> ComparisonRecord:
-    """A record from before a setting came, with settings that are no more."""
-    settings = {name: value for name, value in plan.protocol["settings"].items() if name != gone}
-    return record_of(plan, settings={**settings, **more})
-
-
 def test_a_cell_is_compared_with_the_record_task_by_task(plan):
     cell, record, newer = plan.cells[0], record_of(plan), {**VERSIONS, "packages": {"torch": "3"}}
     equal = "easy-grpo-seed0: equal to the record in all 4 tasks, with the skill and without"
@@ -133,20 +127,6 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
     assert read_cell(replace(older), cell) == result
 
 
-@pytest.mark.parametrize("option", ["bank", "memory.bank"])
-def test_cells_are_of_the_bank_that_their_memory_began_with(plan, tmp_path, option):
-    bank = tmp_path / "bank.jsonl"
-    bank.write_text("first")
-    config = plan.config.with_(method="d2skill", method_options={option: str(bank)})
-    plan = replace(plan, config=config, methods=("d2skill",))
-    cell = plan.cells[0]
-    (plan.folder / "cells").mkdir(parents=True, exist_ok=True)
-    write_cell(plan, cell, result_of(cell))
-    bank.write_text("second")
-    with pytest.raises(CheckpointError, match="its method's bank has changed"):
-        read_cell(plan, cell)
-
-
 def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_retrieves(plan, tmp_path, monkeypatch):
     encoder = shutil.copytree(shipped_policy(), tmp_path / "encoder")
     config = plan.config.with_(method="d2skill", method_options={"memory.embeddings": str(encoder)})
@@ -169,26 +149,6 @@ def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatc
     assert "2 revisions" in says("study", *words, status=2)
     assert "cells without policies" in says("study", *words, "--held-out", "valid_seen", status=2)
     assert not (tmp_path / "out").exists()
-
-
-def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
-    there = plan_of(tmp_path / "there")
-    assert restore_cells(there, older(plan, "clip_high"))
-    patient = plan_of(tmp_path / "patient", f"{TEXT}settings: {{max_minutes: 5}}")
-    assert restore_cells(patient, record_of(plan)), "nor does how long one waits"
-    with pytest.raises(ConfigError, match="no_more was 1 and is nothing"):
-        restore_cells(there, older(plan, "clip_high", no_more=1))
-
-
-def test_shared_options_are_compared_where_the_record_has_them_and_overrides_under_any_name(tmp_path):
-    text = TEXT.replace("[grpo, ppo]", "[skillc, mine]") + "overrides: {mine: {method: skillc}}\n"
-    plan = plan_of(tmp_path, text)
-    changed = plan_of(tmp_path / "there", f"{text}settings: {{method_options: {{tau_retire: 0.5}}}}")
-    with pytest.raises(ConfigError, match=r"preset_options was .*0\.05.* and is .*0\.5"):
-        restore_cells(changed, record_of(plan))
-    assert restore_cells(changed, older(plan, "preset_options"))
-    by_older_names = record_of(plan, overrides={"mine": {"preset": "skillc"}})
-    assert restore_cells(plan_of(tmp_path / "same", text), by_older_names)
 
 
 @pytest.mark.parametrize(

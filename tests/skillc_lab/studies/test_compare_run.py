@@ -18,7 +18,6 @@ from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, Un
 from skillc_lab import studies
 from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
 from skillc_lab.studies.cells import write_cell
-from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.run_file import RunFile
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
 from tests.skillc_lab.studies_of import cell_of
@@ -113,19 +112,6 @@ def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tm
     assert [cell.method for cell in comparison.compare(plan, meant, work=work)] == ["grpo"]
     assert worked == [plan.jobs[0]]
     assert [cell.place for cell in recorded(tmp_path)] == [cell.place for cell in plan.jobs]
-
-
-def test_a_cell_that_ends_while_the_record_is_written_is_in_it(toy_folder, tmp_path, monkeypatch):
-    plan = plan_of(toy_folder, tmp_path, seeds=(0,), methods=("grpo",))
-
-    def write(plan: ComparisonPlan, results: Any) -> Any:
-        found = write_comparison(plan, results)
-        done(plan, plan.jobs[-1])
-        return found
-
-    monkeypatch.setattr(comparison, "write_comparison", write)
-    comparison.compare(plan, [], work=lambda plan, cell: None)
-    assert [cell.place for cell in recorded(tmp_path)] == [plan.jobs[-1].place]
 
 
 def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from skillc_gym.errors import ConfigError, TranscriptError
 from skillc_lab import studies
 from skillc_lab.studies import UNTRAINED, CellResult, ComparisonRecord, CurvePoint, difference
-from skillc_lab.studies.pictures import TOLD_APART, curve_names
-from skillc_lab.studies.record import by_lead
 from skillc_lab.studies.result import area_under_curve, by_env_steps
 from skillc_lab.studies.significance import area
 from skillc_lab.studies.table import method_rows
@@ -202,12 +200,3 @@ def test_every_starting_point_is_a_regime(several):
     other = ComparisonRecord("other", {**several.protocol, "methods": ["ppo"]}, several.results)
     with pytest.raises(ConfigError, match="grpo, ppo"):
         studies.regimes_of([several, other])
-
-
-def test_methods_stand_by_their_lead_and_many_have_the_curves_of_the_candidates_alone(several):
-    regimes = studies.regimes_of([several])
-    assert by_lead(regimes) == ["grpo", "skillc", "ppo", "skill0"]
-    assert curve_names(regimes) == ["grpo", "ppo", "skillc", "skill0"]
-    more = [replace(regimes[0].rows[1], method=f"skillc:omega={i}") for i in range(4)]
-    many = [replace(regimes[0], rows=[*regimes[0].rows, *more])]
-    assert curve_names(many) == ["grpo", *(name for name in TOLD_APART if name in ("skillc", "skill0"))]
