@@ -33,9 +33,9 @@ def lost(cell) -> CellResult:
     return replace(result_of(cell), outcomes=result_of(cell, (False, False, True, False)).outcomes)
 
 
-def record_of(plan, **protocol: Any) -> ComparisonRecord:
-    """A record of all the plan's cells, its protocol changed in these."""
-    return ComparisonRecord(plan.title, {**plan.protocol, **protocol}, [result_of(cell) for cell in plan.jobs])
+def record_of(plan) -> ComparisonRecord:
+    """A record of all the plan's cells."""
+    return ComparisonRecord(plan.title, plan.protocol, [result_of(cell) for cell in plan.jobs])
 
 
 def test_a_cell_is_compared_with_the_record_task_by_task(plan):

@@ -22,9 +22,9 @@ def cell(method: str, seed: int, won: list[bool]) -> CellResult:
     return cell_of(("", method, seed), won)
 
 
-def random_cells(method: str, rate: float, seeds: int = 4, start: str = "") -> list[CellResult]:
+def random_cells(method: str, rate: float) -> list[CellResult]:
     rng = np.random.default_rng(sum(map(ord, method)))
-    return [cell_of((start, method, seed), [bool(x) for x in rng.random(60) < rate]) for seed in range(seeds)]
+    return [cell(method, seed, [bool(x) for x in rng.random(60) < rate]) for seed in range(4)]
 
 
 CURVE = [CurvePoint(0, 0.0, 1.0), CurvePoint(100, 0.5, 1.0), CurvePoint(300, 0.5, 1.0), CurvePoint(400, 1.0, 1.0)]
