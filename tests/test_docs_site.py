@@ -194,17 +194,45 @@ def test_a_link_leads_to_a_file_that_becomes_a_page():
     assert not lost, "make docs takes those of docs/ for errors"
 
 
+def places_in(page: Path) -> set[str]:
+    """What a link may name behind its `#`: named anchors, and headings as the site and code hosts spell them."""
+    text = page.read_text(encoding="utf-8")
+    headings = [re.sub(r"[^\w\s-]", "", line.lower()).strip() for line in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    return {*re.findall(r'<a id="([^"]+)">', text), *(re.sub(r"\s", "-", heading) for heading in headings)}
+
+
+def test_a_link_into_a_page_leads_to_a_place_that_is_there():
+    lost = []
+    for page in PAGES:
+        for link, place in re.findall(r"\]\(((?:[^)#\s:]+\.md)?)#([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            if place not in places_in((page.parent / link).resolve() if link else page):
+                lost.append(f"{page.name}: {link}#{place}")
+    assert not lost, "make docs takes them for errors"
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom_to_what_it_shows(path: Path):
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert executed(saved) == saved, "python -m benchmarks.pages --write"
 
 
+def test_a_notebook_becomes_a_page(site: ModuleType):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title"]},
+        {"cell_type": "code", "source": ["print(1)"], "outputs": [{"text": ["1\n"]}]},
+        {"cell_type": "code", "source": ["x = 1"], "outputs": []},
+    ]
+    page = site.notebook_page({"cells": cells})
+    assert page == "# Title\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\n```python\nx = 1\n```"
+
+
 @pytest.mark.parametrize(
     ("page", "text", "expected"),
     [
         ("readme.md", "[a](docs/skills.md) [b](CHANGELOG.md)", "[a](skills.md) [b](changes.md)"),
+        ("index.md", "[a](../README.md) [b](skills.md)", "[a](readme.md) [b](skills.md)"),
         ("records/shop.md", "[a](../../benchmarks/records/fuzz.json)", "[a](fuzz.json)"),
+        ("adapters/gone.md", "[a](../../benchmarks/records/fuzz.json)", "[a](../records/fuzz.json)"),
     ],
 )
 def test_links_of_the_root_and_to_records_lead_into_the_site(site: ModuleType, page: str, text: str, expected: str):
@@ -230,3 +258,16 @@ def test_the_reference_has_every_public_module_folded_and_behind_the_guides(site
     shown = page_at("reference/trainers.md")
     site.on_page_markdown("# trainers", shown, None, None)
     assert shown.meta["search"]["boost"] < 0.5
+
+
+def test_the_home_page_begins_as_readme_does(site: ModuleType):
+    home = site.on_page_markdown((DOCS / "index.md").read_text(encoding="utf-8"), page_at("index.md"), None, None)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.split("\n\n")[1] in home
+    assert "](pictures/hero.png){ .wide }" in home
+    assert "](docs/" not in home
+
+
+def test_a_figure_and_its_interval_stay_on_one_line(site: ModuleType):
+    html = site.on_page_content("<td>+60 [+29, +91]: better</td>", page_at("records/shop.md"), None, None)
+    assert "<td>+60&nbsp;[+29,&nbsp;+91]: better</td>" in html

@@ -58,6 +58,11 @@ def test_what_a_container_needs_is_let_through(path: Path):
     assert all(list(ROOT.glob(name)) for name in allowed)
 
 
+@pytest.mark.parametrize("path", CONTAINERS, ids=lambda path: path.name)
+def test_a_container_installs_torch_like_everybody(path: Path):
+    assert re.search(r"^RUN scripts/install_torch\.sh python (cpu|default)", path.read_text("utf-8"), re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", [*CONTAINERS, *WORKFLOWS], ids=lambda path: path.name)
 def test_what_others_publish_is_named_by_its_content(path: Path):
     text = path.read_text(encoding="utf-8")

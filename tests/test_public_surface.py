@@ -4,6 +4,8 @@ import doctest
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -43,9 +45,15 @@ def test_every_exported_name_resolves(room: str):
         ("skillc_gym.curricula:CurriculumOptions", "temperature rho_min alpha_val lam tau_retire capacity total_steps"),
         ("trainers.advantages:csca", "returns task condition correction success options"),
         ("trainers.advantages:Csca", "omega eps scope correction_mask branch"),
+        ("trainers.advantages:Contrast", "decay clip bias_correction"),
+        ("trainers.advantages:rloo", "returns task"),
         ("trainers.advantages:grpo", "returns task eps"),
         ("trainers.advantages:gigpo", "returns task anchors rewards gamma step_weight std"),
         ("trainers.advantages:gae", "rewards values gamma lam"),
+        ("trainers.losses:opsd", "student teacher"),
+        ("trainers.losses:grpo_opsd", "student teacher"),
+        ("trainers.losses:sdar", "student teacher beta"),
+        ("trainers.losses:skill_sd", "student teacher old"),
         ("trainers.losses:rlsd_weight", "student teacher advantages lam clip"),
         ("trainers.losses:generalised_jsd", "student_logits teacher_logits beta"),
     ],
@@ -74,6 +82,13 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
     assert set(skillc_gym.__all__) <= set(dir(skillc_gym))
     with pytest.raises(ImportError):
         exec("from skillc_gym import SkillInjektion")
+
+
+def test_importing_the_package_imports_what_it_registers_and_no_more():
+    program = "import sys, skillc_gym; print(*sorted(name for name in sys.modules if name.startswith('skillc_gym.')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    rooms = {name.split(".")[1] for name in done.stdout.split()}
+    assert rooms == {"chat", "envs", "errors", "lazy", "values", "version"}
 
 
 @pytest.mark.parametrize("statement", ["import no_such_package", "from pytest import no_such_name"])

@@ -166,6 +166,21 @@ def test_the_laboratory_and_benchmarks_import_public_names_only():
     assert {name for tree in own for name in private_imports(tree)} == set()
 
 
+def test_hidden_and_private_imports_are_found():
+    def found(text: str) -> list[str]:
+        return list(private_imports(ast.parse(text)))
+
+    hidden = ast.parse(
+        "def f():\n    from x import y\nif TYPE_CHECKING:\n    import z\nload_object('trainers.base.io:f')"
+    )
+    assert set(named(hidden)) == {"x", "x.y", "z", "trainers.base.io"}
+    assert (height("trainers.base.io", "trainers"), height("skillc_gym.envs.coins.env", "skillc_gym")) == (0, 5)
+    assert found("from trainers.config import TrainConfig\nfrom skillc_gym.errors import ConfigError") == []
+    assert found("from trainers.config.train_config import TrainConfig") == ["trainers.config.train_config"]
+    assert found("from trainers.config import _hidden") == ["trainers.config:_hidden"]
+    assert found("from trainers import config\nconfig._hidden") == ["_hidden"]
+
+
 def test_only_its_backend_imports_trl():
     users = {name for name, tree in modules().items() for other in named(tree) if inside(other, "trl")}
     assert {name for name in users if not inside(name, *TRL_USERS)} == set()
@@ -249,10 +264,19 @@ def uses_global_random(node: ast.AST) -> bool:
     return owner == "random" and node.attr != "Random"
 
 
+RANDOM = "from random import choice\nnp.random.seed(0)\nrandom.choice([1])\nnp.random.default_rng(0)"
+
+
 @pytest.mark.parametrize(
-    ("rule", "packages"), [(prints, LIBRARIES), (catches_all, PACKAGES), (uses_global_random, PACKAGES)]
+    ("rule", "packages", "program", "broken"),
+    [
+        (prints, LIBRARIES, "print(1)\nlog.print(1)", 1),
+        (catches_all, PACKAGES, "try:\n    x\nexcept:\n    y\ntry:\n    x\nexcept ValueError:\n    y", 1),
+        (uses_global_random, PACKAGES, RANDOM, 3),
+    ],
 )
-def test_libraries_keep_to_the_rules(rule: Callable[[ast.AST], bool], packages: tuple[str, ...]):
+def test_libraries_keep_to_the_rules(rule: Callable[[ast.AST], bool], packages, program: str, broken: int):
+    assert sum(map(rule, ast.walk(ast.parse(program)))) == broken
     broken_at = [(name, node.lineno) for name, node in nodes() if inside(name, *packages) and rule(node)]
     allowed = [UPSTREAMS_PROCESS] if rule is uses_global_random else []
     assert [(name, line) for name, line in broken_at if name not in allowed] == []

@@ -18,7 +18,7 @@ from benchmarks.across_studies import main as across_studies
 from benchmarks.evaluations import main as evaluations
 from benchmarks.measuring import RECORDS
 from benchmarks.pages import evaluation_tables, filled_in
-from benchmarks.pictures import DRAWN
+from benchmarks.pictures import DRAWN, parameters_of
 from benchmarks.pictures import main as draw
 from skillc_gym.errors import ConfigError
 from skillc_lab.studies import (
@@ -99,6 +99,13 @@ def test_policies_are_told_by_step_limit_and_type(tmp_path: Path, refused, monke
     assert [cell.strip() for cell in by_type[3:-1]] == ["", "", "", "100 / 0", "", ""]
 
 
+def test_agents_are_kept_with_their_tries(tmp_path: Path):
+    folder = evaluation(tmp_path / "a", [5])
+    write(folder / "trials.json", {"trials": 2})
+    (found,) = table_of(evaluations, tmp_path, "agents", folder)["evaluations"]
+    assert (found["env"], found["trials"], found["agent"]) == ("alfworld", {"trials": 2}, None)
+
+
 @pytest.mark.parametrize("other", [{"changed": True}, {"revision": "b" * 40}])
 def test_evaluations_of_several_revisions_or_with_changes_and_none_are_refused(tmp_path: Path, refused, other):
     folders = [evaluation(tmp_path / "a", [5]), evaluation(tmp_path / "b", [5], **other)]
@@ -108,6 +115,7 @@ def test_evaluations_of_several_revisions_or_with_changes_and_none_are_refused(t
 
 def course(folder: Path, seed: int, method: str = "skillc") -> Path:
     card = {"parameters": 1000, "loss_held_out": [1.5, 0.25], "demonstrator_success": {}, "recipe": {"episodes": 12}}
+    card["weights_sha256"] = "as its card says"
     write(folder / "start" / "policy_card.json", {**card, "versions": {"git": {**GIT, "revision": "b" * 40}}})
     (folder / "start" / "model.safetensors").write_bytes(b"weights")
     write_run(folder / "run", method, steps=12, seed=seed)
@@ -134,6 +142,8 @@ def test_courses_hold_their_start_and_what_a_method_changed_over_seeds(tmp_path:
     assert [len(run["updates"]) for run in found["runs"]] == [12, 12]
     assert record["start"]["sha256"] == hashlib.sha256(b"weights").hexdigest()
     assert record["versions"]["git"] == {"revisions": ["a" * 40], "clean": True}
+    (folders[0] / "start" / "model.safetensors").unlink()
+    assert table_of(evaluations, tmp_path, "courses", folders[0])["start"]["sha256"] == "as its card says"
     (folders[0] / "after" / "report.json").unlink()
     refused("after", evaluations, "courses", folders[0])
     record = table_of(evaluations, tmp_path, "courses", folders[1], "--unevaluated", folders[0])
@@ -176,11 +186,25 @@ def test_stale_pages_are_named_and_written(tmp_path: Path, capsys: pytest.Captur
     assert "383378" in page.read_text(encoding="utf-8")
 
 
+def test_methods_with_one_changed_option_stand_in_the_order_of_its_values(tmp_path: Path):
+    methods = ("skillc", "skillc:omega=0.8", "skillc:omega=0.2", "skillc:omega=0.1,correction_mask=success", "grpo")
+    (regime,) = regimes_of([read_record(written(tmp_path, methods=methods))])
+    ((option, points),) = parameters_of(regime).items()
+    assert (option, [value for value, _ in points]) == ("omega", [0.2, 0.4, 0.8])
+    assert [row.method for _, row in points] == ["skillc:omega=0.2", "skillc", "skillc:omega=0.8"]
+
+
 @pytest.mark.parametrize("name", sorted(DRAWN))
 def test_pictures_are_drawn_from_their_records(tmp_path: Path, name: str):
     pytest.importorskip("matplotlib", reason="needs the train extra")
     assert draw([name, "--out", str(tmp_path)]) == 0
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_records_are_whole():
+    paths = sorted(RECORDS.glob("*.json"))
+    assert paths
+    assert [path.name for path in paths if not json.loads(path.read_text(encoding="utf-8"))] == []
 
 
 def test_sections_name_revisions_of_their_records_and_what_is_only_declared_has_none():
@@ -243,10 +267,20 @@ def test_the_baseline_may_stand_in_another_record(tmp_path: Path):
     assert found["beside"]["grpo"]["end"]["verdict"] == regime.row(STUDIED).against.verdict
 
 
+def test_methods_of_another_record_stand_beside_those_of_a_record_under_their_own_names(tmp_path: Path):
+    path = written(tmp_path)
+    other = lender(path, lambda own: own["cells"].extend([{**each, "method": "hotter"} for each in own["cells"]]))
+    words = ("--method", "grpo", "--beside", "hot", "hotter")
+    words += ("--beside-from", other, "hot", "--beside-from", other, "hotter")
+    (found,) = table_of(across_studies, tmp_path, "criteria", path, *words)["regimes"]
+    assert found["beside"]["hot"]["end"]["mean"] == found["beside"]["hotter"]["end"]["mean"] != 0
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda values: values["protocol"]["settings"].update(budget_tokens=200), "differ in budget"),
+        (lambda values: values["protocol"]["settings"].update(panel_seed=7), "validated on other tasks"),
         (lambda values: values["protocol"]["settings"].update(eval_temperature=2.0), "measured in other ways"),
         (lambda values: move_to_panel(values, "q"), "no cells of hot on the tasks"),
     ],
@@ -323,6 +357,16 @@ def test_a_record_that_lacks_what_a_table_needs_is_refused(tmp_path: Path, refus
     refused("alfworld, hard start", across_studies, table, path)
     refused("none.json", across_studies, table, tmp_path / "none.json")
     refused("Did you mean 'grpo'", across_studies, table, path, "--beside", "grop")
+
+
+def test_each_claim_has_what_the_record_says_or_that_it_says_nothing(tmp_path: Path):
+    cells = [cell(method, seed) for method in ("grpo", "skillc") for seed in range(3)]
+    path = written(tmp_path, [*cells, cell("fixed_rho", 0)], ("grpo", "skillc", "fixed_rho"))
+    claims = table_of(across_studies, tmp_path, "claims", path)["regimes"]["alfworld, hard start"]
+    found = {claim["second"]: claim["found"] for claim in claims}
+    assert found["grpo"]["mean"] == pytest.approx(-1 / 12)
+    assert found["skill0"] is None
+    assert (found["fixed_rho"]["seeds"], found["fixed_rho"]["verdict"]) == (1, "one seed")
 
 
 def test_what_is_visible_grows_with_the_error_and_needs_two_seeds():

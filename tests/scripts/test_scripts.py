@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.newcomer import PAGES, ROOT, Line, lines_of
+from scripts.newcomer import PAGES, ROOT, Line, Newcomer, lines_of
 from skillc_lab.cli.main import find_command, split_command
 from skillc_lab.cli.options import parse
 from trainers.engines import check_engine
@@ -65,6 +65,20 @@ def test_the_newcomer_types_every_line_of_the_pages():
     assert list(lines_of(page)) == [Line("skillc a b=1"), Line("make quick"), Line("x = 1\n", python=True)]
     typed = [line.text for name in PAGES for line in lines_of((ROOT / name).read_text(encoding="utf-8"))]
     assert {"make quick", "scripts/install_torch.sh python", "skillc doctor"} <= set(typed)
+
+
+def test_the_newcomer_has_a_home_of_its_own_and_tells_what_failed(tmp_path: Path):
+    newcomer = Newcomer(tmp_path / "new")
+    newcomer.settle()
+    own = Line('test $HOME -ef ../home && test ! -e .venv && test -z "$PYTHONPATH" && read said && test $said = :quit')
+    lines = [own, Line("echo why; false"), Line("import os; assert os.path.isdir('skillc_lab')\n", python=True)]
+    for line in lines:
+        newcomer.type(line)
+    assert [line.failed for line in lines] == ["", "status 1\nwhy\n", ""]
+    busy = Line("make quick", seconds=90, work=9, transcript=80)
+    assert Line("make quick").transcript_at_work() > 60 > busy.transcript_at_work()
+    assert not newcomer.left_out(Line("make demo"))
+    assert Newcomer(tmp_path, venv=tmp_path, short=True).left_out(Line("make demo"))
 
 
 # Torch's build -------------------------------------------------------------------------------------------------------

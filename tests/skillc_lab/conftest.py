@@ -40,6 +40,7 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     (folder / "archive.tar.xz").write_bytes(b"no archive at all")
     (folder / "archive.zip").write_bytes(b"PK\x03\x04cut off")
+    (folder / "empty").mkdir()
     for name, content in (("cut", '{"solvable": true, "gram'), ("foreign", '{"solvable": true, "pddl_domain": "x"}')):
         shutil.copytree(games, folder / name)
         for path in (folder / name).rglob("game.tw-pddl"):
@@ -47,6 +48,8 @@ def damaged(games: Path, tmp_path_factory) -> Path:
     skill = folder / "skills" / "heat"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("Heat it.\n")
-    shutil.copytree(shipped_policy(), folder / "weights")
+    for name in ("weights", "tokenizer_config"):
+        shutil.copytree(shipped_policy(), folder / name)
     (folder / "weights" / "model.safetensors").write_bytes(b"short")
+    (folder / "tokenizer_config" / "tokenizer_config.json").write_bytes(b"{")
     return folder

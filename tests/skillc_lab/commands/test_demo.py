@@ -11,14 +11,15 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
-from skillc_gym.errors import ConfigError, UnknownNameError
+from skillc_gym.errors import ConfigError, MissingDataError, UnknownNameError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import demo, demonstration
 from skillc_lab.commands.demo import quick_policies, run_quick_demo
 from skillc_lab.commands.demonstration import DemoOptions, check_same, run_demo, run_demo_versus
 from tests.trainers.toys import episode
-from trainers.base import shipped_policy
+from trainers.base import model_folders, shipped_policy, shipped_trained_policy
 from trainers.recipes import recipe_in
+from trainers.rollout import tasks_of
 from trainers.tracking import SilentProgress, write_json
 from trainers.tracking.policy_settings import save_policy_settings
 from trainers.warmstart import shipped_recipe
@@ -29,6 +30,11 @@ SMALL = {
     **{"validate_every": 1, "save_every": 1},
 }
 ARMS = ("sr_with_before", "sr_without_before", "sr_with_after", "sr_without_after")
+KEYS = {
+    *("finished", "env", "preset", "data", "seed", "seconds", "steps", "split", "games", "panel_sha256"),
+    *(*ARMS, *(f"{arm}_interval" for arm in ARMS), "change_without", "gap_before", "gap_after"),
+    *("page", "pictures", "transcripts"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +62,7 @@ def test_an_interrupted_demonstration_goes_on_and_sums_up(tmp_path):
     assert (tmp_path / "before" / "report.json").read_bytes() == left
     records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [record["step"] for record in records if record["event"] == "train"] == [1, 2]
+    assert set(summary) == KEYS
     assert json.loads((tmp_path / "summary.json").read_text()) == json.loads(json.dumps(summary))
     assert (summary["steps"], summary["split"], summary["games"]) == (2, "valid_seen", 6)
     for arm in ARMS:
@@ -70,11 +77,19 @@ def test_an_interrupted_demonstration_goes_on_and_sums_up(tmp_path):
 
 def test_another_demonstration_or_something_else_does_not_go_into_a_folder(tmp_path):
     options = DemoOptions(out=tmp_path / "own", steps=2, train_options={"task_types": ("heat", "pick")})
-    options.folder.mkdir()
-    check_same(options)
-    check_same(options)
-    with pytest.raises(ConfigError, match="steps was 2 and is 3"):
-        check_same(replace(options, steps=3))
+    quick = DemoOptions(out=tmp_path / "quick", quick=True)
+    for each in (options, quick):
+        each.folder.mkdir()
+        check_same(each)
+        check_same(each)
+    for other, named in (
+        (replace(options, steps=3), "steps was 2 and is 3"),
+        (replace(options, held_out=4), "held_out"),
+        (replace(options, seed=5), "seed"),
+        (replace(quick, quick=False), "quick was True"),
+    ):
+        with pytest.raises(ConfigError, match=named):
+            check_same(other)
     (tmp_path / "before").mkdir()
     with pytest.raises(ConfigError, match=r"something else than a demonstration \(before\).*--out"):
         check_same(DemoOptions(out=tmp_path))
@@ -84,6 +99,7 @@ def test_the_training_is_that_of_the_train_command(tmp_path):
     options = DemoOptions(out=tmp_path, steps=7, seed=3, method="grpo")
     training = options.training()
     assert (training.steps, training.seed, training.method, training.run) == (7, 3, "grpo", str(tmp_path))
+    assert replace(options, train_options={"task_sampling": "uniform"}).training().task_sampling == "uniform"
     assert (training.share_prefixes, training.engine_options) == (True, {"draft_tokens": 3})
     assert training.method_options == {"tau_retire": 0.05}, "skills of no visible use retire from generated games"
     assert replace(options, data="games.tar.xz").training().method_options == {}
@@ -114,6 +130,15 @@ def test_what_is_left_open_is_the_environments():
     pruning = recipe_in(training.env, training.method, training.method_options).curriculum.pruning
     assert (pruning.capacity, pruning.retire_by) == ((1,), ())
     assert training.chat_options == {"role": "customer"}
+
+
+@pytest.mark.slow
+def test_the_shop_is_demonstrated_with_the_shipped_policy(tmp_path):
+    few = {"tasks_per_step": 2, "group_size": 2, "panel_per_type": 2, "validate_every": 1, "save_every": 1}
+    options = DemoOptions(out=tmp_path, env="webshop", steps=1, held_out=12, train_options=few)
+    summary = run_demo(options, progress=SilentProgress())
+    assert (summary["env"], summary["split"], summary["games"]) == ("webshop", "test", 12)
+    assert summary["sr_with_before"] > 0.5 > summary["sr_without_before"]
 
 
 # Two methods ----------------------------------------------------------------------------------------------------------
@@ -205,6 +230,12 @@ def test_a_trained_policy_stands_beside_its_start(tmp_path):
     assert "before training" in Path(result["page"]).read_text()
 
 
+def test_another_start_plays_with_its_own_settings(tmp_path):
+    result = run_quick_demo(DemoOptions(out=tmp_path, model="shipped", held_out=1), progress=SilentProgress())
+    assert json.loads((tmp_path / "start" / "evaluation.json").read_text())["max_episode_steps"] == 20
+    assert "skillc train --model shipped" in demo.describe_quick_demo(result, "shipped")
+
+
 def test_a_policy_of_ones_own_plays_and_trains_with_its_own_settings(tmp_path):
     policy = shutil.copytree(shipped_policy(), tmp_path / "policy")
     own = {"chat": "default", "chat_options": {}, "max_episode_steps": 14}
@@ -216,6 +247,12 @@ def test_a_policy_of_ones_own_plays_and_trains_with_its_own_settings(tmp_path):
     assert [each.max_episode_steps for each in played] == [14, 20]
     assert all(each.share_prefixes for each in played)
     assert DemoOptions(policy=policy).settings()["playing"] == own
+    narrow = {"task_types": ("pick",), "env_wrappers": {"no:Wrapper": {}}, "engine": "choosing"}
+    save_policy_settings(policy, DemoOptions().training().with_(model=str(policy), engine_options={}, **narrow))
+    played = [demo._played(DemoOptions(policy=policy), place) for place in (policy, shipped_policy())]
+    assert tasks_of(played[0]) == tasks_of(played[1])
+    written = DemoOptions(policy=policy, train_options={"engine": "transformers"}).training()
+    assert (written.engine, written.engine_options) == ("transformers", {})
 
 
 def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path, monkeypatch):
@@ -224,6 +261,26 @@ def test_what_a_fetched_start_became_is_shown_beside_it(tmp_path, monkeypatch):
     for name, there in (("smollm2-household", ["start"]), ("smollm2-household-trained", ["start", "trained"])):
         write_json(tmp_path / "models" / name / "config.json", {})
         assert list(quick_policies(options)) == there
+
+
+def test_a_shipped_trained_policy_lies_beside_its_start(tmp_path, monkeypatch):
+    shipped, options = shipped_policy("alfworld").name, DemoOptions(out=tmp_path / "out")
+    monkeypatch.setattr(model_folders, "_POLICIES", tmp_path)
+
+    def made(name: str) -> Path:
+        write_json(tmp_path / name / "config.json", {})
+        return tmp_path / name
+
+    with pytest.raises(MissingDataError, match="skillc tools make-policy --env alfworld"):
+        quick_policies(options)
+    assert quick_policies(replace(options, policy=made("mine"))) == {"start": tmp_path / "mine"}
+    made(shipped)
+    assert shipped_trained_policy("alfworld") is None
+    trained = made(f"{shipped}_trained")
+    assert quick_policies(options)["trained"] == shipped_trained_policy("alfworld") == trained
+    hard = made("checkpoint_hard")
+    assert quick_policies(options) == {"start": hard}
+    assert made("checkpoint_hard_trained") == shipped_trained_policy("alfworld")
 
 
 def test_commands_stand_side_by_side():
@@ -235,3 +292,12 @@ def test_commands_stand_side_by_side():
         ["go?[31m", "look", "(2", "times)"],
         ["=", "solved", "in", "1", "steps", "=", "not", "solved", "in", "2", "steps"],
     ]
+
+
+def test_no_page_is_opened_without_a_screen(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo.webbrowser, "open", opened := Mock())
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert not demo.open_page(tmp_path)
+    monkeypatch.setattr(demo.sys.stdout, "isatty", lambda: True)
+    assert demo.open_page(tmp_path)
+    opened.assert_called_once_with(tmp_path.resolve().as_uri())

@@ -59,7 +59,10 @@ def test_the_check_runs_and_writes_its_figures(tmp_path: Path):
     assert exact["same_tokens"] == 1
     assert exact["logprob_error"] < 1e-4
     assert rounded["logprob_error"] > exact["logprob_error"]
+    assert {"skipped"} <= set(report["engines"]["vllm"]) or report["engines"]["vllm"]["same_tokens"] > 0.9
     assert training["utilisation"] == pytest.approx(training["update_tflops"] / training["matmul_tflops"])
+    if not torch.cuda.is_available():
+        assert report["fsdp2"] == {"skipped": "no GPU"}
     assert {"packages", "git"} <= set(report["versions"])
     assert (tmp_path / "run" / "policy" / "model.safetensors").exists()
     assert "| device |" in gpu_check.as_table(report)
@@ -109,6 +112,15 @@ def test_all_gpus_shard_and_deal_the_groups_among_them(monkeypatch: pytest.Monke
     assert program[program.index("--num_processes") + 1] == "3"
     assert Path(program[program.index("--config_file") + 1]).is_file()
     assert run.tasks_per_step == 6
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"), [(None, {"skipped": "vllm is not installed"}), ("vllm", {"engine": "vllm"})]
+)
+def test_a_vllm_sleeps_where_there_is_one(spec, found, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(measured, "trained_apart", lambda program, config: {"engine": config.engine})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: spec)
+    assert measured.sleeping_training(TrainConfig(model="m")) == found
 
 
 def test_figures_leave_the_first_update_out_and_tell_of_a_loss_that_is_not_finite():

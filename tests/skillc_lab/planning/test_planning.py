@@ -175,6 +175,15 @@ def test_what_does_not_fit_is_mended_by_what_it_names(seven):
         assert again.total < plan.total
 
 
+@pytest.mark.parametrize(
+    "settings", [{"precision": "bfloat16_copy"}, {"trained_layers": "upper:4"}, {"reference_model": "Qwen/Qwen2.5-7B"}]
+)
+def test_a_run_that_does_not_fit_is_offered_what_goes_with_its_settings(seven, settings):
+    plan = planned(seven, **{"gradient_checkpointing": False, **settings})
+    assert not plan.fits
+    assert plan.remedies
+
+
 LOWER = {
     **{"gradient_checkpointing": True, "lora_rank": 8, "optimiser": "adamw_8bit", "micro_batches": 64},
     **{"precision": "pure_bfloat16", "vllm_memory": 0.2, "kl_coef": 0.0},
@@ -194,6 +203,7 @@ def test_rows_that_a_method_adds_and_teachers_are_planned(seven):
     assert (plain.work.rows, more.work.rows) == (2, 3)
     assert more.operations == pytest.approx(1.5 * plain.operations)
     assert more.update > plain.update
+    assert "50% more than the rollouts at most" in str(more)
     taught = planned(seven, method="grpo_opsd")
     assert taught.work.scored == plain.work.scored + 1
     assert taught.operations > planned(seven, method="grpo").operations
@@ -229,13 +239,27 @@ TAUGHT = {"method": "skillc+forward_distillation", "method_options": {"teacher_w
     [
         (Machine(3), {}, "no multiple of 3"),
         (Machine(8, sharding="zero3"), {"engine": "transformers"}, "engine=vllm"),
+        (Machine(8, sharding="zero3"), {"precision": "pure_bfloat16"}, "take precision=bfloat16"),
         (Machine(8, sharding="zero3"), TAUGHT, "shard with fsdp2"),
         (Machine(1), {"rollouts_ahead": True, "engine": "transformers", "method": "skillrl"}, "which skills it shows"),
         (Machine(1), {"engine": "openai"}, "cannot train"),
+        (Machine(1), {"engine": "vllm", "vllm_mode": "server", "vllm_sleep": True}, "vllm_mode=server"),
+        (Machine(4), {"engine": "vllm", "vllm_tensor_parallel": 3}, "a divisor of their number"),
+        (Machine(1), {"method": "skillc", "group_size": 1}, "group_size"),
         (SHARDED, {"method": "ppo"}, "heads of its own"),
+        (SHARDED, {"reference_sync_every": 5}, "reference_sync_every"),
+        (Machine(1), {"reference_sync_every": 5, "kl_coef": 0.0}, "with kl_coef=0 this run has none"),
         (Machine(1), {"reference_model": "other", "kl_coef": 0.0}, "Nothing asks for the reference"),
+        (Machine(1), {"attention": "flash_attention_2", "engine": "transformers"}, "needs masks"),
+        (Machine(1), {"split": "valid_unsen"}, "Unknown split"),
+        (Machine(1), {"task_types": ("heat", "bad")}, "Unknown task type 'bad'"),
+        (Machine(1), {"metrics": ("no:f",)}, "'no'"),
+        (Machine(1), {"report_to": ("paper",)}, "Unknown logger 'paper'"),
         (Machine(1), {"library": "no-such-folder"}, "no-such-folder"),
+        (Machine(1), {"engine": "transformers", "engine_options": {"foo": 3}}, "Unknown option .*'foo'"),
+        (Machine(1), {"env": "NoSuch-v0"}, "Unknown environment 'NoSuch-v0'"),
         (Machine(1), {"env_options": {"nope": 1}}, "Unknown option of skillc/ALFWorld-v0 'nope'"),
+        (Machine(1), {"env_wrappers": {"nomod:X": {}}}, "'nomod'"),
         (Machine(1), {"trained_layers": "upper:99"}, "upper:99, and the model has 28 layers"),
     ],
 )
@@ -246,6 +270,22 @@ def test_what_training_refuses_does_not_fit(seven, machine, changes, says):
     assert "Training refuses it" in str(plan)
     if machine.sharding == "fsdp2":
         assert all("fsdp2" not in each.words for each in planned(seven, **changes).remedies)
+
+
+def test_weights_that_play_ahead_are_counted_and_a_copy_in_bfloat16_once(seven):
+    def parts(**changes):
+        plan = planned(seven, Machine(1), engine="transformers", method="grpo", gradient_checkpointing=False, **changes)
+        return {part.name: part for part in plan.parts}, plan
+
+    (own, plain), (ahead, more) = parts(), parts(rollouts_ahead=True)
+    copy = ahead["copy ahead"].size
+    assert copy == own["weights"].size
+    assert more.update == plain.update + copy + own["KV cache"].size
+    assert more.checkpoint == plain.checkpoint + copy
+    copied, _ = parts(precision="bfloat16_copy", rollouts_ahead=True)
+    assert "copies" in copied
+    assert "weights in bfloat16" not in copied
+    assert copied["copy ahead"].size == own["weights"].size / 2
 
 
 @pytest.mark.parametrize("name", setup_names())
@@ -279,6 +319,14 @@ def test_accelerate_reads_the_launchers_files(name, says):
     assert f'--config_file "$(skillc plan --launcher {name})" --num_processes 4 ' in words
 
 
+def test_what_sleeps_or_is_whole_is_planned_so(seven):
+    awake, asleep = (planned(seven, vllm_sleep=sleep) for sleep in (False, True))
+    assert asleep.generation == awake.generation
+    assert asleep.update < awake.update
+    copied = planned(seven, SHARDED, engine="transformers")
+    assert {part.name: part.size for part in copied.parts}["whole copy"] == 4 * seven.parameters
+
+
 def test_the_command_says_whether_it_fits_and_how_long_it_takes(says):
     small_model = "plan --model shipped --tflops 0.5 --steps 90"
     found = json.loads(says(f"{small_model} --json"))
@@ -296,6 +344,8 @@ def test_a_setup_is_a_start_that_words_change(says):
     assert all(words in said for words in ("1 x 32 GiB", "It fits.", "vllm_memory=0.2"))
     typed = says("plan --setup qwen2.5-0.5b-1x80 --json --no-gradient-checkpointing", status=1)
     assert "gradient_checkpointing=false" in json.loads(typed)["command"], "a default that is typed counts too"
+    assert setup_names()[0] in says("plan --setup list")
+    assert "--setup list" in says("plan", status=2)
 
 
 def test_what_is_missing_is_said_in_words():

@@ -11,10 +11,10 @@ import skill_library
 from skillc_gym.errors import CheckpointError, ConfigError
 from skillc_lab import studies
 from skillc_lab.studies import CellResult, ComparisonRecord, check_cell, require_recorded, restore_cells, run
-from skillc_lab.studies.cells import read_cell, write_cell
+from skillc_lab.studies.cells import cell_path, read_cell, write_cell
 from tests.skillc_lab.studies_of import TEXT, cell_of, plan_of, write_run_file
 from trainers.base import shipped_policy
-from trainers.tracking import run_folder
+from trainers.tracking import read_object, run_folder, write_json
 
 VERSIONS = {"git": {"revision": "a" * 40, "changed": False}, "machine": "Linux", "packages": {"torch": "2"}}
 
@@ -33,9 +33,15 @@ def lost(cell) -> CellResult:
     return replace(result_of(cell), outcomes=result_of(cell, (False, False, True, False)).outcomes)
 
 
-def record_of(plan) -> ComparisonRecord:
-    """A record of all the plan's cells."""
-    return ComparisonRecord(plan.title, plan.protocol, [result_of(cell) for cell in plan.jobs])
+def record_of(plan, **protocol: Any) -> ComparisonRecord:
+    """A record of all the plan's cells, its protocol changed in these."""
+    return ComparisonRecord(plan.title, {**plan.protocol, **protocol}, [result_of(cell) for cell in plan.jobs])
+
+
+def older(plan, gone: str, **more: object) -> ComparisonRecord:
+    """A record from before a setting came, with settings that are no more."""
+    settings = {name: value for name, value in plan.protocol["settings"].items() if name != gone}
+    return record_of(plan, settings={**settings, **more})
 
 
 def test_a_cell_is_compared_with_the_record_task_by_task(plan):
@@ -45,6 +51,8 @@ def test_a_cell_is_compared_with_the_record_task_by_task(plan):
     parted = check_cell(replace(lost(cell), versions=newer), record)
     assert not parted.equal
     assert "differs in 1 of 4 tasks without the skill, 0 with (torch was 2 and is 3)" in parted.said
+    fewer = replace(result_of(cell), outcomes=result_of(cell).outcomes[:2])
+    assert "differs in 2 of 4 tasks without the skill, 2 with" in check_cell(fewer, record).said
     start, end = result_of(cell).curve
     on_the_way = check_cell(result_of(cell, curve=(start, replace(end, won_without="0101"))), record)
     assert (on_the_way.equal, "; its validations part at update 2" in on_the_way.said) == (False, True)
@@ -127,6 +135,20 @@ def test_cells_are_of_the_texts_and_the_start_that_they_were_played_with(plan, t
     assert read_cell(replace(older), cell) == result
 
 
+@pytest.mark.parametrize("option", ["bank", "memory.bank"])
+def test_cells_are_of_the_bank_that_their_memory_began_with(plan, tmp_path, option):
+    bank = tmp_path / "bank.jsonl"
+    bank.write_text("first")
+    config = plan.config.with_(method="d2skill", method_options={option: str(bank)})
+    plan = replace(plan, config=config, methods=("d2skill",))
+    cell = plan.cells[0]
+    (plan.folder / "cells").mkdir(parents=True, exist_ok=True)
+    write_cell(plan, cell, result_of(cell))
+    bank.write_text("second")
+    with pytest.raises(CheckpointError, match="its method's bank has changed"):
+        read_cell(plan, cell)
+
+
 def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_retrieves(plan, tmp_path, monkeypatch):
     encoder = shutil.copytree(shipped_policy(), tmp_path / "encoder")
     config = plan.config.with_(method="d2skill", method_options={"memory.embeddings": str(encoder)})
@@ -139,6 +161,10 @@ def test_cells_are_of_their_wording_and_of_the_encoder_by_which_their_memory_ret
     monkeypatch.setattr("skillc_lab.studies.plan.chat_sha256", lambda config: "another")
     with pytest.raises(CheckpointError, match=r"wording of chat= has changed.*sentence encoder has changed"):
         read_cell(plan, cell)
+    path = cell_path(plan, cell)
+    kept = {name: value for name, value in read_object(path).items() if name not in ("chat_sha256", "encoder_sha256")}
+    write_json(path, kept)
+    assert read_cell(plan, cell), "as an earlier version wrote it"
 
 
 def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatch, says):
@@ -151,12 +177,34 @@ def test_a_record_of_another_revision_leaves_no_cells(plan, tmp_path, monkeypatc
     assert not (tmp_path / "out").exists()
 
 
+def test_settings_that_came_later_count_as_their_defaults(plan, tmp_path):
+    there = plan_of(tmp_path / "there")
+    assert restore_cells(there, older(plan, "clip_high"))
+    patient = plan_of(tmp_path / "patient", f"{TEXT}settings: {{max_minutes: 5}}")
+    assert restore_cells(patient, record_of(plan)), "nor does how long one waits"
+    with pytest.raises(ConfigError, match="no_more was 1 and is nothing"):
+        restore_cells(there, older(plan, "clip_high", no_more=1))
+
+
+def test_shared_options_are_compared_where_the_record_has_them_and_overrides_under_any_name(tmp_path):
+    text = TEXT.replace("[grpo, ppo]", "[skillc, mine]") + "overrides: {mine: {method: skillc}}\n"
+    plan = plan_of(tmp_path, text)
+    changed = plan_of(tmp_path / "there", f"{text}settings: {{method_options: {{tau_retire: 0.5}}}}")
+    with pytest.raises(ConfigError, match=r"preset_options was .*0\.05.* and is .*0\.5"):
+        restore_cells(changed, record_of(plan))
+    assert restore_cells(changed, older(plan, "preset_options"))
+    by_older_names = record_of(plan, overrides={"mine": {"preset": "skillc"}})
+    assert restore_cells(plan_of(tmp_path / "same", text), by_older_names)
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
         (TEXT.replace("tokens: 100", "tokens: 200"), "budget_tokens was 100 and is 200"),
+        (f"{TEXT}held_out_per_type: 3", "per_type"),
         (f"{TEXT}settings: {{seed: 7}}", "evaluation_seed was 0 and is 7"),
         (TEXT.replace("shipped", "shipped-hard"), "start was"),
+        (f"{TEXT}overrides: {{grpo: {{learning_rate: 0.1}}}}", "overrides was"),
     ],
 )
 def test_another_protocol_is_refused(plan, tmp_path, changed, named):
@@ -193,6 +241,8 @@ def test_table_and_pictures_are_drawn_from_the_record_alone(words, says):
     assert "## easy" in printed
     assert "| ppo | 2 |" in printed
     assert {path.name for path in out.iterdir()} == {"own.json", "table.md", "own.png", "own-curves.png"}
+    (out / "own.json").write_text("[]")
+    assert "no record" in says("study --draw", *words, status=2)
 
 
 @pytest.mark.parametrize("choice", ["--methods skillc", "--starts hard", "--seeds 7"])
@@ -209,9 +259,10 @@ def test_a_selection_is_a_part_of_the_plan_with_its_starting_points(tmp_path):
     assert {cell.start for cell in plan.choose(seeds=[1])} == {"easy", "hard"}
 
 
-@pytest.mark.parametrize("broken", [b"\xff\xfe", b"!!python/object/apply:os.system [ls]"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path, says, broken):
-    path = tmp_path / "broken.yaml"
+@pytest.mark.parametrize("broken", [b"\xff\xfe", b"a: [", b"!!python/object/apply:os.system [ls]"])
+@pytest.mark.parametrize("suffix", [".yaml", ".toml"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, says, broken, suffix):
+    path = tmp_path / f"broken{suffix}"
     path.write_bytes(broken)
     assert f"{path.name} cannot be read" in says("study --allow-changes", path, status=2)
 

@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from skill_library import SkillFileError
 from skillc_gym.errors import CheckpointError, ConfigError, MissingDataError, UnknownNameError
 from skillc_lab import studies
+from skillc_lab.cli.main import main as skillc
 from skillc_lab.studies import Cell, CellResult, Changed, ComparisonPlan, CurvePoint, cells, cross, replay_cell, tune
 from skillc_lab.studies.cells import write_cell
+from skillc_lab.studies.record import write_comparison
 from skillc_lab.studies.run_file import RunFile
 from skillc_lab.studies.tuning import TunedSetting, best_settings, rank_settings
-from tests.skillc_lab.studies_of import cell_of
+from tests.skillc_lab.studies_of import cell_of, write_run_file
 from tests.trainers.toys import toy_config
 from trainers.tracking import run_folder, write_json
 
@@ -90,6 +92,23 @@ def test_a_record_whose_cells_have_gone_is_kept(toy_folder, tmp_path):
     with pytest.raises(ConfigError, match=r"is of another comparison \(grpo, skillc:omega=0.2\)"):
         comparison.compare(plan_of(toy_folder, tmp_path, methods=("gigpo", "rloo")))
     assert (tmp_path / "comparison.json").read_bytes() == before
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "table.md").write_text("mine")
+    with pytest.raises(ConfigError, match="holds something else"):
+        comparison.compare(plan_of(toy_folder, tmp_path / "notes"))
+
+
+def test_a_damaged_file_is_named_with_the_remedy(toy_folder, tmp_path):
+    plan = plan_of(toy_folder, tmp_path)
+    begun = tmp_path / "begun" / f"{plan.jobs[1].name}.json"
+    write_json(begun, {})
+    done(plan, plan.jobs[0])
+    for path in (cells.cell_path(plan, plan.jobs[0]), begun):
+        kept = path.read_bytes()
+        path.write_bytes(b'{"cut')
+        with pytest.raises(CheckpointError, match=f"{path.name} is damaged.*delete it"):
+            (cells.read_cell(plan, plan.jobs[0]), cells.begun_cells(plan))
+        path.write_bytes(kept)
 
 
 def test_an_interrupted_cell_is_the_last(toy_folder, tmp_path, monkeypatch):
@@ -112,6 +131,19 @@ def test_cells_of_other_processes_are_recorded_and_not_done_again(toy_folder, tm
     assert [cell.method for cell in comparison.compare(plan, meant, work=work)] == ["grpo"]
     assert worked == [plan.jobs[0]]
     assert [cell.place for cell in recorded(tmp_path)] == [cell.place for cell in plan.jobs]
+
+
+def test_a_cell_that_ends_while_the_record_is_written_is_in_it(toy_folder, tmp_path, monkeypatch):
+    plan = plan_of(toy_folder, tmp_path, seeds=(0,), methods=("grpo",))
+
+    def write(plan: ComparisonPlan, results: Any) -> Any:
+        found = write_comparison(plan, results)
+        done(plan, plan.jobs[-1])
+        return found
+
+    monkeypatch.setattr(comparison, "write_comparison", write)
+    comparison.compare(plan, [], work=lambda plan, cell: None)
+    assert [cell.place for cell in recorded(tmp_path)] == [plan.jobs[-1].place]
 
 
 def test_a_cell_that_another_process_is_at_is_left_to_it(toy_folder, tmp_path):
@@ -176,13 +208,25 @@ def test_a_cell_is_of_the_revisions_that_trained_and_played_it(toy_folder, tmp_p
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
+        ({"methods": ()}, ConfigError, "needs methods"),
         ({"methods": ("grpo", "grpo")}, ConfigError, "each once"),
+        ({"seeds": ()}, ConfigError, "needs seeds"),
         ({"methods": ("grpo:omega",)}, ConfigError, "option=value"),
+        ({"methods": ("skilc",)}, UnknownNameError, "skillc"),
         ({"methods": ("skillc:omgea=1",)}, UnknownNameError, "omega"),
         ({"methods": ("own",), "overrides": {"own": {"group_size": 3}}}, UnknownNameError, "own"),
         ({"overrides": {"ppo": {"steps": 3}}}, ConfigError, "not compared: ppo"),
         ({"overrides": {"grpo": {"model": "c"}}}, ConfigError, "model, which is the comparison's"),
-        ({"overrides": {"grpo": {"top_p": 0.5}}}, ConfigError, "top_p, which is the comparison's"),
+        *(
+            ({"overrides": {"grpo": {name: value}}}, ConfigError, f"{name}, which is the comparison's")
+            for name, value in (
+                ("eval_greedy", True),
+                ("top_p", 0.5),
+                ("top_k", 1),
+                ("min_p", 0.1),
+            )
+        ),
+        ({"seeds": (-3,)}, ConfigError, "from 0 up"),
         ({"starts": {"a b": "x", "a_b": "y"}}, ConfigError, "one file name"),
     ],
 )
@@ -210,6 +254,9 @@ def test_a_methods_options_add_up_with_the_shared_ones(toy_folder, tmp_path):
     plan = replace(plan, config=plan.config.with_(**shared))
     told = {cell.method: plan.training(cell).template_options for cell in plan.cells}
     assert told == {"grpo": {"enable_thinking": False}, "skillc": {"enable_thinking": False, "reasoning": "low"}}
+    named = {"skillc": {"template_options": None}}
+    with pytest.raises(ConfigError, match="template_options must be values by their names"):
+        replace(plan, overrides=named).training(plan.cells[-1])
 
 
 def test_another_chat_and_another_engine_have_options_of_their_own(toy_folder, tmp_path):
@@ -228,6 +275,20 @@ def test_another_chat_and_another_engine_have_options_of_their_own(toy_folder, t
 
 
 # Finished policies ----------------------------------------------------------------------------------------------------
+
+
+def test_a_study_that_is_not_run_yet_has_no_policies_to_play_otherwise(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "_at_once", lambda options: 0)
+    line = f"study {write_run_file(tmp_path)} --library alfworld:wrong --out {tmp_path / 'empty'}"
+    line += " --seeds 0 --methods grpo --allow-changes"
+    assert skillc(line.split()) == 1
+    told = capsys.readouterr().err
+    assert "easy-grpo-seed0: its cell in" in told
+    assert "another process" not in told
+    monkeypatch.setattr("skillc_lab.studies.run._alone", lambda plan, cell: nullcontext(False))
+    monkeypatch.setattr(command, "cell_path", lambda plan, cell: Path(__file__))
+    assert skillc(line.split()) == 1
+    assert "easy-grpo-seed0: left to another process, which plays it" in capsys.readouterr().err
 
 
 def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_folder: Path, tmp_path, monkeypatch):
@@ -251,6 +312,13 @@ def test_finished_policies_play_other_tasks_and_keep_what_training_said(toy_fold
     played("test")
     again = recorded(tmp_path / "test", "comparison_test")
     assert [cell.outcomes for cell in again] == [cell.outcomes for cell in first], "the same split, played again"
+    path = tmp_path / "cells" / f"grpo-seed{2**40}.json"
+    whole = path.read_bytes()
+    values = json.loads(whole)
+    write_json(path, {**values, "usage": {**values["usage"], "updates": 99}})
+    with pytest.raises(CheckpointError, match="its policy was trained again"):
+        played("test")
+    path.write_bytes(whole)
     written = tmp_path / "runs" / f"grpo-seed{2**40}" / "config.json"
     write_json(written, {**json.loads(written.read_text()), "learning_rate": 0.5})
     with pytest.raises(CheckpointError, match=r"trained otherwise than its cell \(learning_rate\)"):
@@ -309,6 +377,11 @@ def test_how_long_one_waits_makes_no_other_cell(own):
     for patience in ({"max_minutes": 30.0}, {"ddp_timeout": 60}):
         assert replace(own, config=own.config.with_(**patience)).digest(cell) == own.digest(cell)
     assert replace(own, config=own.config.with_(group_size=2)).digest(cell) != own.digest(cell)
+    patient = replace(own, config=own.config.with_(max_minutes=30.0))
+    write_cell(patient, cell, cell_of(cell.place, [True]))
+    path = cells.cell_path(patient, cell)
+    path.write_text(path.read_text().replace(own.digest(cell), patient.digest(cell, patience=True)))
+    assert cells.read_cell(patient, cell), "which an earlier version wrote"
 
 
 # Tuning: the same settings for every method, one rule for the best, and halving ---------------------------------------
