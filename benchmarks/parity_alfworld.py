@@ -233,7 +233,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     record = options.out.with_suffix(".jsonl")
     record.parent.mkdir(parents=True, exist_ok=True)
-    done = {} if options.fresh else {_key(found): found for found in _read(record)}
+    kept = [] if options.fresh or not record.exists() else record.read_text(encoding="utf-8").splitlines()
+    done = {_key(found): found for found in (Comparison(**json.loads(line)) for line in kept)}
     before = len(done)
     process = UpstreamProcess(cached=options.oracle == "cached")
     try:
@@ -278,21 +279,14 @@ def _key(found: Comparison) -> Key:
     return found.task_id, found.oracle, found.wording, found.seed
 
 
-def _read(record: Path) -> list[Comparison]:
-    if not record.exists():
-        return []
-    return [Comparison(**json.loads(line)) for line in record.read_text(encoding="utf-8").splitlines()]
-
-
 def _write_summary(options: argparse.Namespace, found: list[Comparison]) -> None:
-    groups = sum_up(found)
     summary = {
         "seeds": sorted({comparison.seed for comparison in found}),
         "versions": versions_of(*PACKAGES),
         "games": len({comparison.task_id for comparison in found}),
         "answers": sum(comparison.answers for comparison in found),
         "differences": sum(len(comparison.differences) for comparison in found),
-        "groups": groups,
+        "groups": sum_up(found),
     }
     write_record(options.out.with_suffix(".json"), summary)
 

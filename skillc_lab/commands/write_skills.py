@@ -232,7 +232,10 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
     if options.references and not source.is_dir():
         raise ConfigError("--references is about folders of skills; leave it out for a file or a library by its name")
     if options.source in BUILT_IN or not (source.is_dir() or source.is_file()):
-        return _named_library(options)
+        library = load_library(options.source)
+        if options.form:
+            raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
+        return list(library.skills)
     form: SkillFormat = FORMATS.get(options.form) if options.form else _form_of(source)
     if form.folder:
         return form.read(source, references=options.references)
@@ -242,13 +245,6 @@ def _read(options: ConvertSkillsOptions) -> list[Skill]:
         raise SkillFileError(f"{source}: nested too deep") from error
     except ValueError as error:
         raise SkillFileError(f"{source}: {error}") from error
-
-
-def _named_library(options: ConvertSkillsOptions) -> list[Skill]:
-    library = load_library(options.source)
-    if options.form:
-        raise ConfigError(f"--form is the form of a file or folder; leave it out for the library {options.source}")
-    return list(library.skills)
 
 
 def _form_of(source: Path) -> SkillFormat:

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -73,7 +73,8 @@ def compare(
     _require_cells(plan)
     missing = [cell for cell in meant if cell not in done]
     if work is None:
-        _require_models(plan, missing)
+        for start in dict.fromkeys(cell.start for cell in missing):  # one that is not there would fail cell by cell
+            check_model(plan.config.with_(model=plan.models[start]).model_path)
     try:
         for cell in _ended(plan, missing, workers, note, partial(_unless_done, work or run_cell)):
             done = _done(plan)
@@ -130,30 +131,16 @@ def _require_cells(plan: ComparisonPlan) -> None:
         raise ConfigError(f"{path} is of another comparison ({', '.join(others)}); name another folder.")
 
 
-def _require_models(plan: ComparisonPlan, cells: Iterable[Cell]) -> None:
-    """Refuses starting points that are not there, which would fail cell by cell."""
-    for start in dict.fromkeys(cell.start for cell in cells):
-        check_model(plan.config.with_(model=plan.models[start]).model_path)
-
-
 def _unless_done(work: Work, plan: ComparisonPlan, cell: Cell) -> object:
     """Does a cell, unless that is done, or another process is at it."""
-    with _alone(plan, cell) as alone:
-        return read_cell(plan, cell) or (work(plan, cell) if alone else None)
-
-
-@contextmanager
-def _alone(plan: ComparisonPlan, cell: Cell) -> Iterator[bool]:
-    """Keeps a cell from other processes; whether none of them is at it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(RunFolder(plan.folder / "locks" / cell.name).locked())
-            alone = True
         except ConfigError as error:
             if not isinstance(error.__cause__, BlockingIOError):
                 raise
-            alone = False
-        yield alone
+            return read_cell(plan, cell)
+        return read_cell(plan, cell) or work(plan, cell)
 
 
 def _ended(plan: ComparisonPlan, cells: Sequence[Cell], workers: int, note: Note, work: Work) -> Iterable[Cell]:

@@ -51,9 +51,7 @@ def test_records_keep_their_revision_and_come_back(tmp_path: Path):
     assert record_names([tmp_path / "a.json", Path("here/b.json")]) == ["a.json", "here/b.json"]
 
 
-@pytest.mark.parametrize("content", [None, "[]", "{"])
-def test_what_is_no_record_is_named(tmp_path: Path, content: str | None):
-    if content is not None:
-        (tmp_path / "a.json").write_text(content)
+def test_what_is_no_record_is_named(tmp_path: Path):
+    (tmp_path / "a.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"a\.json is no record"):
         read_json(tmp_path / "a.json")

@@ -284,11 +284,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path):
     [
         ({"name": "reflection"}, UnknownNameError, "Did you mean 'reflexion'"),
         ({"name": "reflexion", "trial": 3}, UnknownNameError, "trials"),
-        ({"name": "expel", "writer": "step"}, UnknownNameError, "steps"),
         ({"name": "react", "examples": 0}, ConfigError, "examples must be at least 1"),
-        ({"name": "reflexion", "trials": 0}, ConfigError, "trials must be at least 1"),
-        ({"name": "expel", "capacity": 0}, ConfigError, "capacity must be at least 1"),
-        ({"name": "mem0", "shown": 0}, ConfigError, "shown must be at least 1"),
     ],
 )
 def test_names_and_options_are_checked(asked, error, says):

@@ -18,16 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skill_library import Skill, formats
-from skillc_gym.errors import ConfigError, MissingDataError, StorageError, UnknownNameError
+from skillc_gym.errors import ConfigError, StorageError, UnknownNameError
 from skillc_lab.agents import AGENTS
 from skillc_lab.cli.command import Command, complain, run_command, say
 from skillc_lab.cli.main import command_names, find_command, main
 from skillc_lab.cli.options import _note_new_name, options_of, parse
 from skillc_lab.commands.compare import StudyOptions
-from skillc_lab.commands.report import ReportOptions
 from skillc_lab.commands.write_skills import FORMATS
 from trainers.backends import BACKENDS
-from trainers.base import Registry, load_object
+from trainers.base import Registry
 from trainers.config import Settings, TrainConfig
 from trainers.recipes import ALLOCATIONS, RECIPES, SCHEMES, get_recipe, recipe_names
 from trainers.retrieval import RETRIEVALS
@@ -60,17 +59,12 @@ PAIRS = [
     ("method=grpo", "--method grpo", "method", "grpo"),
     ("steps=40", "--steps=40", "steps", 40),
     ("learning_rate=1e-4", "--learning-rate 1e-4", "learning_rate", 1e-4),
-    ("task_types=heat,cool", "--task-types heat cool", "task_types", ("heat", "cool")),
     ("eval_greedy=true", "--eval-greedy", "eval_greedy", True),
     ("require-think=no", "--no-require-think", "require_think", False),
-    ("require_think=false", "--require_think false", "require_think", False),
     ("max_episode_steps=none", "--max-episode-steps None", "max_episode_steps", None),
-    ("run=", "--run=", "run", ""),
     ("method.omega=0.2", "--method.omega 0.2", "method_options", {"omega": 0.2}),
     ("method.top_k=a", "--method.top-k=a", "method_options", {"top_k": "a"}),
-    ("chat.show_admissible=False", "--chat.show_admissible false", "chat_options", {"show_admissible": False}),
     ('env.generator={"a":1}', '--env.generator={"a":1}', "env_options", {"generator": {"a": 1}}),
-    ('env_options={"a":1}', '--env-options={"a":1}', "env_options", {"a": 1}),
 ]
 
 
@@ -101,12 +95,8 @@ def test_a_later_word_wins_and_options_of_a_group_add_up():
         ("--stepz 3", UnknownNameError, "Did you mean '--steps'"),
         ("--steps three", ConfigError, "steps='three'"),
         ("--steps", ConfigError, "--steps wants a value"),
-        ("steps", ConfigError, "option=value"),
-        ("-x", ConfigError, "got '-x'"),
         ("prezet.omega=1", UnknownNameError, "method.x="),
         ("--no-eval-greedy=false", ConfigError, "takes no value, got 'false'; write"),
-        ("schedule=nope", UnknownNameError, "constant, linear, cosine"),
-        ("eval_greedy=maybe", ConfigError, "valid boolean"),
         ("method_options=[1]", ConfigError, "valid dictionary"),
     ],
 )
@@ -126,13 +116,8 @@ def test_any_words_are_read_or_refused(words: list[str]) -> None:
 def test_places_lists_and_flags():
     found = parse(Toy, ["here", "--names", "a=1", "b", "--sizes", "3", "--fast", "from=2", "x.deep=[1]"], "toy")
     assert found == Toy(Path("here"), ("a=1", "b"), (3,), True, 2, {"deep": [1]})
-    for words, says in (
-        ("", "PLACE is missing: Where"),
-        ("here there", "got 'there'"),
-        ("--fast --names a b here", "PLACE is missing.*--names took a b here; put PLACE first"),
-    ):
-        with pytest.raises(ConfigError, match=says):
-            parse(Toy, words.split(), "toy")
+    with pytest.raises(ConfigError, match=r"PLACE is missing.*--names took a b here; put PLACE first"):
+        parse(Toy, ["--fast", "--names", "a", "b", "here"], "toy")
 
 
 def test_lists_are_split_at_commas_and_a_methods_options_stay_with_it():
@@ -141,9 +126,7 @@ def test_lists_are_split_at_commas_and_a_methods_options_stay_with_it():
     methods = ("grpo", "skillc:omega=0.2,rho=0.5", "mine:RECIPE:a=1", "ppo")
     for words in (["--names", ",".join(methods)], ["--names", *methods], [f"names={','.join(methods)}"]):
         assert parse(Toy, ["here", *words], "toy").names == methods
-    assert parse(Toy, ["here", "names=heat=1,cool=2"], "toy").names == ("heat=1", "cool=2")
     assert parse(Toy, ["here", "--names", "one, two", "a/b,c"], "toy").names == ("one, two", "a/b,c")
-    assert parse(ReportOptions, ["run", "--versus", "a,b", "c"], "skillc report").versus == (Path("a,b"), Path("c"))
 
 
 def test_the_settings_are_those_of_the_configuration():
@@ -198,8 +181,6 @@ def test_the_help_shows_what_matters_and_help_all_the_rest(command, says):
     [
         ("methods", r"guarded_imitation +GRPO.* Recommended"),
         ("environments", r"webshop +skillc/WebShop-v0; .*splits train, valid, test"),
-        ("starts", r"shipped-hard +env=alfworld: 0.9 M parameters"),
-        ("engines", r"vllm +Generates with vLLM"),
     ],
 )
 def test_names_are_listed_with_a_line_each(command, line, says):
@@ -234,13 +215,9 @@ def ran(run: Callable[[Nothing], int], *words: str) -> int:
     ("error", "status", "says"),
     [
         (ConfigError("No."), 2, "skillc toy: error: No.\n"),
-        (MissingDataError("There is no folder x."), 2, "skillc toy: error: There is no folder x.\n"),
         (StorageError("The disk is full."), 1, "skillc toy: error: The disk is full.\n"),
-        (OSError(28, "No space left on device"), 1, "No space left on device"),
         (KeyboardInterrupt(), 130, "skillc toy: stopped; go on"),
         (ModuleNotFoundError("No module named 'torch'", name="torch.nn"), 2, "pip install 'skillc-gym[train]'"),
-        (ModuleNotFoundError("No module named 'vllm'", name="vllm"), 2, "pip install -e '.[vllm]'"),
-        (ModuleNotFoundError("No module named 'en_core_web_sm'", name="en_core_web_sm"), 2, "skillc-gym[spacy]"),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_a_status(error, status, says, capsys):
@@ -269,12 +246,6 @@ def test_a_bug_keeps_its_traceback(error):
         ran(Mock(side_effect=error))
 
 
-def test_options_reach_the_command_and_its_status_comes_back(capsys):
-    assert ran(lambda options: options.seed, "seed=3") == 3
-    assert ran(lambda options: 1, "--help") == 0
-    assert "A seed." in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(("words", "both"), [("methods", True), ("train --help", False)])
 def test_a_reader_that_has_gone_ends_it_quietly(words, both):
     reading, writing = os.pipe()
@@ -285,9 +256,9 @@ def test_a_reader_that_has_gone_ends_it_quietly(words, both):
     assert (ended.returncode, ended.stderr or b"") == (141, b"")
 
 
-@pytest.mark.parametrize(("words", "closed", "status"), [("methods", 1, 0), ("play --env coins", 0, 0), ("no", 2, 2)])
+@pytest.mark.parametrize(("words", "closed", "status"), [("methods", 1, 0), ("no", 2, 2)])
 def test_closed_streams_are_no_faults(words, closed, status):
-    command = [sys.executable, "-m", "skillc_lab", *words.split()]
+    command = [sys.executable, "-m", "skillc_lab", words]
     ended = subprocess.run(command, preexec_fn=lambda: os.close(closed), capture_output=True, check=False)
     assert (ended.returncode, b"Traceback" in ended.stderr) == (status, False)
 
@@ -311,8 +282,3 @@ def test_an_object_of_another_kind_is_told_in_one_line(registry: Registry) -> No
     assert all(registry.wanted.fits(registry.get(name)) for name in registry.names())
     with pytest.raises(ConfigError, match=rf"The {registry.kind} 'math:pi' must be .*; got 3\.14"):
         registry.get("math:pi")
-
-
-def test_a_wrapper_or_a_metric_can_be_called() -> None:
-    with pytest.raises(ConfigError, match="The metric 'math:pi' must be something to call"):
-        load_object("math:pi", "metric")

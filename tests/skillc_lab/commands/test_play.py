@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -24,10 +23,9 @@ from skillc_gym.envs.registry import env_spec
 from skillc_gym.envs.webshop.catalog import open_catalog
 from skillc_gym.envs.webshop.env import WebShopEnv
 from skillc_gym.episodes import EpisodeRecorder, write_jsonl
-from skillc_gym.errors import StorageError
 from skillc_lab.cli.main import main as skillc
 from skillc_lab.commands import make_games
-from skillc_lab.commands.play import Game, PlayOptions, in_columns, play
+from skillc_lab.commands.play import Game, PlayOptions, play
 from trainers.tracking import write_json
 
 
@@ -52,10 +50,6 @@ def type_in(game: Game, *lines: str) -> list[str]:
     game.said.clear()
     play(game, Mock(side_effect=[*lines, EOFError]))
     return list(game.said)
-
-
-def test_what_has_no_tasks_in_text_cannot_be_played(says):
-    assert "CartPole-v1 is no environment of text tasks" in says("play --env CartPole-v1", status=2)
 
 
 def test_held_out_tasks_come_first_in_an_environment_without_demonstrations_too():
@@ -88,12 +82,6 @@ def test_going_back_leads_into_the_same_house():
     plan = shortest_plan(game.env)
     type_in(game, "look", ":undo")
     assert shortest_plan(game.env) == plan
-
-
-def test_commands_stand_in_columns_read_downwards(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "14")
-    assert in_columns(["go", "look", "open", "take", "use"]).splitlines() == ["go     take", "look   use", "open"]
-    assert in_columns(["a name longer than that"]) == "a name longer than that"
 
 
 def test_the_players_words_show_what_they_say(game):
@@ -171,7 +159,7 @@ def test_recorded_episodes_are_shown_in_their_shop_alone(tmp_path, says):
     assert "was played in alfworld, not in the shop" in says("replay --site", tmp_path, status=2)
 
 
-def test_json_and_folder_are_the_same_catalogue(tmp_path, says, monkeypatch):
+def test_json_and_folder_are_the_same_catalogue(tmp_path, says):
     files = tmp_path / "files"
 
     def made(name: str, *words: object):
@@ -181,35 +169,16 @@ def test_json_and_folder_are_the_same_catalogue(tmp_path, says, monkeypatch):
         return catalog
 
     says("tools make-catalog --generate 60 --json --out", files)
-    for file in files.iterdir():
-        json.loads(file.read_text())
     first, second = made("a", "--source", files), made("b", "--generate", 60)
     assert first.sha256 == second.sha256
     assert len(first) == 60
     assert first.human_instructions() == second.human_instructions() != {}
-    with monkeypatch.context() as patch:
-        written = Mock(side_effect=[None, StorageError("no space left")])
-        patch.setattr("skillc_lab.commands.shop.replace_file", written)
-        says("tools make-catalog --generate 5 --json --out", tmp_path / "full", status=1)
-    says("tools make-catalog --generate 5 --json --out", tmp_path / "full")
-    monkeypatch.setattr("skillc_gym.envs.webshop.catalog.generate.MAX_HUMAN", 5)
-    says("tools make-catalog --generate 60 --json --out", few := tmp_path / "few")
-    assert len(json.loads((few / "items_human_ins.json").read_text())) == 5
-    assert len(made("c", "--generate", 60).human_instructions()) == 5
     assert len(made("cut", "--source", files, "--num-products", 10)) == 10
     built = says("tools make-catalog --out", tmp_path / "again", "--source", tmp_path / "b", status=2)
     assert "is a built catalogue already" in built
 
 
 # Games ----------------------------------------------------------------------------------------------------------------
-
-
-def test_the_layout_is_upstreams(games):
-    files = [path.relative_to(games).parts for path in games.rglob("*") if path.is_file()]
-    assert len(files) == 3 * 4 * 6 * 2
-    names = ("game.tw-pddl", "traj_data.json")
-    assert {(len(parts), parts[0], parts[-1]) for parts in files} == {(5, "json_2.1.1", name) for name in names}
-    assert {parts[1] for parts in files} == set(SPLITS)
 
 
 @pytest.mark.upstream
@@ -252,12 +221,6 @@ def test_choices_are_kept_and_progress_goes_to_stderr(words, tmp_path, capsys):
     assert open_games(tmp_path, split="train").task_ids == made.task_ids
 
 
-def test_a_misspelt_convention_is_told_all_that_may_stand_there(tmp_path, capsys):
-    assert skillc(["tools", "make-games", "--convention", "drown", "--out", str(tmp_path / "games")]) == 2
-    assert re.search("convention='drown': .*integer.* or .*'drawn'", capsys.readouterr().err)
-    assert not (tmp_path / "games").exists()
-
-
 @pytest.mark.parametrize(("error", "status"), [(OSError(28, "No space left on device"), 1), (KeyboardInterrupt(), 130)])
 def test_games_that_cannot_be_written_leave_nothing(error, status, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(make_games, "count_line", Mock(side_effect=[None, error]))
@@ -292,16 +255,6 @@ def test_experts_win_and_every_task_is_shown_in_both_conditions(tmp_path, says, 
         assert with_skill["messages"][0]["content"] != without["messages"][0]["content"]
         roles = [message["role"] for message in without["messages"]]
         assert roles == ["system", *["user", "assistant"] * (len(roles) // 2)]
-
-
-def test_in_games_of_a_convention_the_skill_says_the_place(tmp_path, says):
-    made = "--task-types clean pick2 --splits train --games-per-type 6 --convention drawn"
-    says(f"tools make-games {made} --out", tmp_path / "games")
-    words = f"--data {tmp_path}/games --max-steps 30 --chat compact --out"
-    says(f"tools make-demonstrations {words}", out := tmp_path / "demos.jsonl")
-    found = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    assert {line["won"] for line in found if line["condition"]} == {True}
-    assert sum(line["won"] for line in found if not line["condition"]) < 6
 
 
 def test_datasets_loads_the_messages_column(tmp_path, says):

@@ -13,8 +13,6 @@ from skillc_gym.envs.registry import env_specs
 from skillc_gym.episodes import write_jsonl
 from skillc_gym.errors import ConfigError, MissingDataError
 from skillc_lab.commands.card import environment_card, policy_card
-from skillc_lab.report import make_report
-from skillc_lab.report.records import read_source
 from tests.skillc_lab.report.synthetic_run import episode
 from trainers.base import shipped_policy
 from trainers.evaluation import ArmOutcome, PairedOutcome, PairedReport
@@ -120,12 +118,6 @@ def test_a_policys_card_says_how_it_was_made_and_what_was_found(tmp_path):
     (policy / "model.safetensors").write_bytes(b"others")
     with pytest.raises(ConfigError, match="evaluates other weights"):
         policy_card(policy, evaluation)
-    (tmp_path / "run" / "metrics.jsonl").touch()
-    with pytest.raises(ConfigError, match="evaluates other weights"):
-        read_source(tmp_path / "run", after=evaluation)
-    evaluation.rename(tmp_path / "run" / "after")
-    with pytest.raises(ConfigError, match="evaluates other weights"):
-        make_report(tmp_path / "run" / "after", versus=[tmp_path / "run"])
     write_json(policy / "policy_card.json", {"run": 3})
     (tmp_path / "run" / "config.json").unlink()
     assert "A policy by behaviour-cloning" in policy_card(policy)
@@ -138,10 +130,7 @@ def test_a_shipped_policys_card_names_its_weights():
 
 
 def test_what_is_missing_is_said(tmp_path):
-    for broken in (None, "{", "[]", "{}"):
-        if broken:
-            (tmp_path / "config.json").write_text(broken)
-        with pytest.raises(MissingDataError, match="holds no checkpoint"):
-            policy_card(tmp_path)
+    with pytest.raises(MissingDataError, match="holds no checkpoint"):
+        policy_card(tmp_path)
     with pytest.raises(MissingDataError, match="skillc evaluate"):
         policy_card(shipped_policy(), tmp_path)
