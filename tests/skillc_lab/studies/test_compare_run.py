@@ -285,7 +285,7 @@ def test_a_study_that_is_not_run_yet_has_no_policies_to_play_otherwise(tmp_path,
     told = capsys.readouterr().err
     assert "easy-grpo-seed0: its cell in" in told
     assert "another process" not in told
-    monkeypatch.setattr("skillc_lab.studies.run._alone", lambda plan, cell: nullcontext(False))
+    monkeypatch.setattr("skillc_lab.studies.run._unless_done", lambda work, plan, cell: None)
     monkeypatch.setattr(command, "cell_path", lambda plan, cell: Path(__file__))
     assert skillc(line.split()) == 1
     assert "easy-grpo-seed0: left to another process, which plays it" in capsys.readouterr().err
