@@ -1,15 +1,18 @@
-"""Pictures of runs: their course by updates, and success before and after."""
+"""Pictures of runs: their course by updates or tokens, of each task type too, and success before and after."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from skillc_lab.report import LineStyle, canvas, method_styles, rate_axis, rates_across, title
+from skillc_gym.envs.registry import short_type
+from skillc_lab.report import LineStyle, canvas, method_styles, rate_axis, rates_across, shared_legend, title
+from skillc_lab.studies import CurvePoint, MethodRow, Regime, draw_band
 
 
 def draw_demonstration(record: Mapping[str, Any], path: Path) -> None:
@@ -91,3 +94,32 @@ def _draw_lines(
     mean = [fmean(at) for at in zip(*courses, strict=True)]
     label = f"{style.label} ({len(courses)} seed{'s' * (len(courses) > 1)})"
     axes.plot(steps, mean, label=label, **{**style.look, **look})
+
+
+def draw_types(regime: Regime, methods: Sequence[str], path: Path) -> None:
+    """Draws two methods' courses on the validation tasks of every task type, in a plot each."""
+    styles = method_styles(methods)
+    rows = [row for name in methods if (row := regime.row(name))]
+    kinds = sorted({outcome.task_type for outcome in rows[0].cells[0].outcomes})
+    parted = {kind: [_on_type(row, nth, len(kinds)) for row in rows] for nth, kind in enumerate(kinds)}
+    ends = {kind: [100 * fmean(cell.curve[-1].without for cell in row.cells) for row in parted[kind]] for kind in kinds}
+    most = max(kinds, key=lambda kind: ends[kind][1] - ends[kind][0])
+    said = f"At the end {short_type(most)} differs most, {ends[most][0]:.0f} to {ends[most][1]:.0f} %"
+    with canvas(path, 10.5, 6.0, f"{said} of its validation tasks") as figure:
+        for axes, kind in zip(figure.subplots(2, 3, sharex=True, sharey=True).flat, kinds, strict=True):
+            for row in parted[kind]:
+                draw_band(axes, row, regime.budget, styles[row.method])
+            title(axes, f"{short_type(kind)}: {ends[kind][0]:.0f} to {ends[kind][1]:.0f} %")
+            axes.set_xlabel("tokens (thousands); ± standard error" if axes.get_subplotspec().is_last_row() else "")
+            rate_axis(axes, "success without the skill" if axes.get_subplotspec().is_first_col() else "")
+        shared_legend(figure, len(rows))
+
+
+def _on_type(row: MethodRow, nth: int, of: int) -> MethodRow:
+    """A row's courses on one task type: a validation panel has as many tasks of each, in the order of their names."""
+
+    def on_type(point: CurvePoint) -> CurvePoint:
+        size = len(point.won_without) // of
+        return replace(point, without=point.won_without[nth * size : (nth + 1) * size].count("1") / size)
+
+    return replace(row, cells=[replace(cell, curve=tuple(map(on_type, cell.curve))) for cell in row.cells])

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.courses import draw_demonstration, draw_night
+from benchmarks.courses import draw_demonstration, draw_night, draw_types
 from benchmarks.measuring import RECORDS, exit_status
 from skillc_gym.errors import ConfigError
 from skillc_lab.report import (
@@ -335,6 +335,7 @@ DRAWN: Mapping[str, Draw] = {
     "main_games_curves": _curves("main_games"),
     "main_houses": _map("main_houses"),
     "main_houses_curves": _curves("main_houses"),
+    "main_houses_types": lambda path: draw_types(tuned("main_houses"), ("grpo", RECOMMENDED), path),
     "main_shop_curves": _curves("main_shop"),
     "main_shop_grpo_curves": lambda path: draw_curves([tuned("main_shop")], path),
     "planted_entries": _of(draw_planted, "planted_entries"),
