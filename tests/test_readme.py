@@ -160,13 +160,13 @@ def test_the_findings_are_the_records():
     trained, others = (won_in(regime_of("other_types", ""), trained=trained) for trained in (True, False))
     for said, figures in {
         r"ends higher\*\*, at (\d+) % to GRPO's (\d+)": house_ends,
-        r"On the games (\d+) to (\d+) is \[borderline": game_ends,
+        r"On the games (\d+) to (\d+), mostly in one type, is \[borderline": game_ends,
         r"In the shop both end at (\d+) to (\d+)": (shop_ends[0], shop_ends[-1]),
         r"now and then\*\* .*? it ends at (\d+) %, GRPO at (\d+)": easy_ends,
         r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": shop_leads,
         r"ends (\d+) points lower": (round(100 * guard.against.difference.mean),),
         r"\[ends at (\d+), GRPO at (\d+) to (\d+)\]": long_game_ends,
-        r"wins (\d+) % without the skill, GRPO (\d+)": trained,
+        r"half as long, untuned: (\d+) %, GRPO (\d+)": trained,
         r"of the others \[(\d+) %, GRPO (\d+)\]": others,
         r"best of four settings reaches (\d+) %": (max(map(percent, rivals)),),
         r"\(docs/guarded-imitation.md\) (\d+)": (percent(long.row(RECOMMENDED)),),
