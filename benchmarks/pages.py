@@ -131,7 +131,8 @@ def seed_table(regime: Regime) -> Table:
 def types_table(name: str) -> str:
     """Success in per cent by task type, without and with the skill, before training and after each method's."""
     regime = read_record(RECORDS / f"{name}.json").regimes[0]
-    shown = {"before": [regime.before] if regime.before else []} | {row.method: row.cells for row in regime.rows}
+    shown = {"before": [regime.before]} if regime.before else {}
+    shown |= {row.method: [*row.cells] for row in regime.rows}
     kinds = dict.fromkeys(outcome.task_type for cells in shown.values() for outcome in cells[0].outcomes)
     rows = [[short_type(kind), *(_of_cells(cells, kind) for cells in shown.values())] for kind in kinds]
     return Table(["without / with, by type", *shown], rows).markdown()
