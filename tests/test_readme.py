@@ -148,6 +148,7 @@ def test_the_findings_are_the_records():
     easy, long = regime_of("main_houses_easy", "easier"), regime_of("long_houses", "")
     rivals = [row for row in long.rows if row.method != RECOMMENDED] + [*regime_of("long_houses_grpo", "").rows]
     assert len(rivals) == 4
+    long_ends = percent(long.row(RECOMMENDED)), max(map(percent, rivals))
     house_ends, game_ends, easy_ends = (
         (percent(regime.row(RECOMMENDED)), percent(regime.rows[0])) for regime in (houses, games, easy)
     )
@@ -157,18 +158,20 @@ def test_the_findings_are_the_records():
     long_games = regime_of("long_games", "")
     long_game_ends = sorted(map(percent, long_games.rows))
     assert long_game_ends[0] == percent(long_games.row(RECOMMENDED))
+    told = regime_of("told_houses", "")
+    told_ends = [percent(told.row(name)) for name in (RECOMMENDED, "grpo", "grpo.lr0.0003.t1.5")]
     trained, others = (won_in(regime_of("other_types", ""), trained=trained) for trained in (True, False))
     for said, figures in {
-        r"ends higher\*\*, at (\d+) % to GRPO's (\d+)": house_ends,
+        r"In houses it ends at (\d+) % to GRPO's (\d+)": house_ends,
         r"On the games (\d+) to (\d+), mostly in one type, is \[borderline": game_ends,
         r"In the shop both end at (\d+) to (\d+)": (shop_ends[0], shop_ends[-1]),
-        r"now and then\*\* .*? it ends at (\d+) %, GRPO at (\d+)": easy_ends,
+        r"from the \*easy\* one (\d+) % to (\d+)": easy_ends,
+        r"things belong, (\d+) % to GRPO's (\d+) and (\d+)": told_ends,
         r"In the shop its lead over training is (\d+) points or, .*? \[borderline\]\(\S+\) (\d+)": shop_leads,
         r"ends (\d+) points lower": (round(100 * guard.against.difference.mean),),
         r"\[ends at (\d+), GRPO at (\d+) to (\d+)\]": long_game_ends,
         r"half as long, untuned: (\d+) %, GRPO (\d+)": trained,
         r"of the others \[(\d+) %, GRPO (\d+)\]": others,
-        r"best of four settings reaches (\d+) %": (max(map(percent, rivals)),),
-        r"\(docs/guarded-imitation.md\) (\d+)": (percent(long.row(RECOMMENDED)),),
+        r"with four times the tokens at (\d+),.* best of four settings at (\d+)": long_ends,
     }.items():
         assert [*map(int, re.search(said, README).groups())] == [*figures], said
