@@ -23,7 +23,7 @@ from trainers.losses.policy_gradient import (
     Value,
 )
 from trainers.memory import D2SkillMemory, EvolveRMemory, GuidedLibrary, RetroAgentMemory, Skill1Memory, SkillRLMemory
-from trainers.recipes.parts.allocation import Always, ByContrast, ByDifficulty, Half, Paired, Whole
+from trainers.recipes.parts.allocation import Always, Annealed, ByContrast, ByDifficulty, Half, Paired, Whole
 from trainers.recipes.parts.curriculum import ContrastAverage, Internalization, Pruning, SkillBudget
 from trainers.recipes.parts.rows import GuidedRows, HindsightRows, PlainRows, RelabelledRows, WonRows
 from trainers.recipes.recipe import Recipe
@@ -171,6 +171,17 @@ GUARDED_IMITATION = Recipe(
     rows=(WonRows(),),
 )
 
+# Guarded imitation with practice without the skill, more of it as the gap closes; rollouts compete within a task and
+# condition. Study files call it guarded_imitation+annealed with group_by=condition.
+ANNEALED_IMITATION = Recipe(
+    "annealed_imitation",
+    "guarded_imitation with ever fewer rollouts that see the skill, GRPO per condition.",
+    allocation=Annealed(),
+    advantage=Grpo(group_by="condition"),
+    losses=GUARDED_IMITATION.losses,
+    rows=GUARDED_IMITATION.rows,
+)
+
 # pi-Distill (arXiv 2602.04942), the nearest published method: the policy with the skill plays, and learns for itself
 # and for the policy without, alpha J_T + (1 - alpha) J_S (the losses' coefficients); J_S weighs by the ratio of both
 # where guarded imitation imitates what was won. After the authors' own summary of the objective; how they credit a
@@ -204,7 +215,7 @@ RAFT = Recipe(
     rows=(WonRows(),),
 )
 
-_IMITATION = (CONTRASTIVE_RELABELLING, GUARDED_IMITATION, PI_DISTILL, CONTEXT_DISTILLATION, RAFT)
+_IMITATION = (CONTRASTIVE_RELABELLING, GUARDED_IMITATION, ANNEALED_IMITATION, PI_DISTILL, CONTEXT_DISTILLATION, RAFT)
 
 # Skills that are chosen, written or routed while the policy trains ----------------------------------------------------
 

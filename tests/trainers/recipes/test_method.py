@@ -375,6 +375,7 @@ def test_contrast_by_task_is_an_option() -> None:
         ("static_withdrawal", [8, 8, 8, 0, 0]),
         *((name, [8] * 5) for name in ("skill_grpo", "context_distillation", "guarded_imitation")),
         *((name, [0] * 5) for name in ("grpo", "raft")),
+        ("annealed_imitation", [7] * 5),  # by training rollouts alone, of which there are none
     ],
 )
 def test_who_sees_a_skill_that_harms_before_and_after_each_validation(name: str, shown: list[int]) -> None:
@@ -384,7 +385,7 @@ def test_who_sees_a_skill_that_harms_before_and_after_each_validation(name: str,
         method.curriculum.update({"heat": 0.1, "cool": 0.1}, {"heat": 0.9, "cool": 0.9}, step)
         seen.append(method.n_plus("heat", 8))
     assert seen == shown
-    assert len(method.active) == {8: 2, 0: 0}[shown[-1]]
+    assert len(method.active) == {8: 2, 7: 2, 0: 0}[shown[-1]]
 
 
 def test_drawn_groups_are_whole_and_keep_the_curriculums_share() -> None:

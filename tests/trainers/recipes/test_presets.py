@@ -202,6 +202,11 @@ def test_additions_combine_with_any_recipe_in_any_order() -> None:
     assert replace(other, name=recipe.name) == recipe
 
 
+def test_annealed_imitation_is_what_the_studies_played() -> None:
+    played = get_recipe("guarded_imitation+annealed", group_by="condition")
+    assert get_recipe("annealed_imitation").options == played.options
+
+
 @pytest.mark.parametrize(
     "name", ["skill_grpo", "guarded_imitation", "context_distillation", "skill0", "static_withdrawal"]
 )
